@@ -1,0 +1,64 @@
+#include "core.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "helper_names.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+namespace {
+
+std::string* host_and_pid() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host = {"unknown-host"};
+  auto* text = new std::string(host.data());
+  for (char& c : *text) {
+    if (static_cast<unsigned char>(c) <= ' ') c = '_';  // a space ends the holder's name on the server
+  }
+  return &text->append(":").append(std::to_string(::getpid()));
+}
+
+}  // namespace
+
+Core::Core(std::shared_ptr<LeaseStore> s, const ClientOptions& options)
+    : store(std::move(s)),
+      observer(options.observer),
+      clock(options.clock != nullptr ? *options.clock : Clock::real()),
+      prefix(options.key_prefix),
+      drift(options.drift),
+      holder(&host_and_pid) {}
+
+Wish::Wish(const std::shared_ptr<Core>& c, const LeaseKey& k, const LeaseOptions& options)
+    : core(c),
+      key(k),
+      full_key(full_name(*c, k.str())),
+      ttl(options.ttl),
+      op_timeout(op_timeout_of(options)),
+      floor(options.fence_floor),
+      label(options.label) {
+  if (const auto what = flaw(options)) throw std::invalid_argument("redlease: " + std::string(*what));
+}
+
+AcquireRequest Wish::request(const OwnerToken& token) const {
+  return {full_key, token.str(), ttl, floor, core->holder.get(), label};
+}
+
+std::string full_name(const Core& core, std::string_view name) {
+  std::string full = core.prefix;
+  full += name;
+  if (full.size() > LeaseKey::max_size) {
+    throw std::invalid_argument("redlease: prefix and name have " + std::to_string(full.size()) +
+                                " bytes together; at most 512 are allowed");
+  }
+  if (is_helper_name(full)) {
+    throw std::invalid_argument("redlease: prefix and name together end like a helper key (" + quoted(full) + ")");
+  }
+  return full;
+}
+
+}  // namespace v0
+}  // namespace redlease

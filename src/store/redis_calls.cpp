@@ -1,0 +1,133 @@
+#include "store/redis_calls.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "helper_names.hpp"
+#include "store/key_names.hpp"
+#include "store/redis_doubt.hpp"
+#include "store/scripts.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+namespace {
+
+std::int64_t micros(LeaseClock::duration d) noexcept {
+  return std::chrono::duration_cast<std::chrono::microseconds>(d).count();
+}
+
+Error doubt_of(Error error) {
+  error.detail +=
+      ". The whole request left and no answer came, so the lease may be ours on the server: retry or withdraw";
+  return {Errc::unknown_outcome, std::move(error.detail)};
+}
+
+Busy busy_of(const Reply& reply) {
+  Busy busy;
+  if (reply.items[1].integer >= 0) busy.remaining = Millis(reply.items[1].integer);
+  busy.holder = reply.items[2].text;
+  if (busy.holder.ends_with(' ')) busy.holder.pop_back();  // no label
+  return busy;
+}
+
+}  // namespace
+
+Error about(std::string_view verb, std::string_view key, Error error) {
+  error.detail = std::string(verb) + " " + quoted(key) + ": " + error.detail;
+  return error;
+}
+
+RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireRequest& request,
+                                        const Limits& limits) const {
+  const KeyNames names(request.key);
+  const Decimal ttl(request.ttl.count());
+  const Decimal floor(request.floor ? static_cast<std::int64_t>(*request.floor) : 0);
+  std::string who(request.holder);
+  who.append(" ").append(request.label);
+  for (int tries = 1;; ++tries) {
+    const Deadline before = LeaseClock::now();
+    const auto limit = limits.deadline > before ? limits.deadline - before : LeaseClock::duration::zero();
+    const auto server_now = connection.server_time_at_most(before);
+    const Decimal not_after(server_now ? *server_now + micros(limit) + micros(not_after_slack) : 0);
+    const Deadline spent_by = server_now
+                                  ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error())
+                                  : Deadline::max();
+    const std::array<std::string_view, 7> words{request.key, names.meta, request.token, ttl, not_after, floor, who};
+    ScriptAnswer answer = redlease::run(connection, {Scripts::acquire, 2, words}, limits, clock_);
+    if (answer.reply == nullptr) {
+      if (answer.delivery == Delivery::not_executed) return {std::move(answer.error), spent_by};
+      return {Doubtful{nullptr, doubt_of(std::move(answer.error))}, spent_by};
+    }
+    const Reply& reply = *answer.reply;
+    switch (reply.elements > 0 ? reply.items[0].integer : -99) {
+      case 1:
+        connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[2].text));
+        return {Granted{static_cast<FencingToken>(to_number(reply.items[1].text)), answer.sent}, spent_by};
+      case 0: return {busy_of(reply), spent_by};
+      case -1:
+        connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[1].text));
+        if (tries < 3 && LeaseClock::now() < limits.deadline && !limits.stop.stop_requested()) continue;
+        return {
+            Error{Errc::timed_out, "the request reached the server too late, which refused it; nothing was executed"},
+            spent_by};
+      case -3:
+        return {
+            Error{Errc::server_error,
+                  "no fencing token above the last one is left (2^53 - 2); nothing was granted. Choose another name"},
+            spent_by};
+      default:
+        return {Doubtful{nullptr,
+                         doubt_of({Errc::bad_reply, "the server answered something else than the script's answer"})},
+                spent_by};
+    }
+  }
+}
+
+Acquisition RedisCalls::acquire(const AcquireRequest& request, const Limits& limits) const {
+  const Deadline begun = LeaseClock::now();
+  for (int tries = 1;; ++tries) {
+    auto lent = pool_.take(limits);
+    if (!lent.has_value()) return lent.error();
+    Pool::Lent& connection = lent.value();
+    Attempt attempt = this->attempt(*connection, request, limits);
+    if (auto* doubtful = std::get_if<Doubtful>(&attempt.outcome)) {
+      doubtful->doubt =
+          std::make_unique<RedisDoubt>(*this, connection.keep(), request, attempt.spent_by, limits.deadline - begun);
+      return std::move(attempt.outcome);
+    }
+    const auto* error = std::get_if<Error>(&attempt.outcome);
+    const bool stale = error != nullptr && error->code == Errc::connection_closed && connection->dead();
+    if (!stale || !connection.used() || tries == 3 || LeaseClock::now() >= limits.deadline) {
+      return std::move(attempt.outcome);
+    }
+  }
+}
+
+Released RedisCalls::release(std::string_view key, std::string_view token, const Limits& limits) const {
+  Released released;
+  const std::array<std::string_view, 2> words{key, token};
+  ScriptAnswer answer =
+      run({Scripts::release, 1, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
+        if (reply.integer == 1) {
+          released.outcome = ReleaseOutcome::released;
+        } else if (doubted) {
+          released.outcome = ReleaseOutcome::unknown;
+          released.error = {
+              Errc::unknown_outcome,
+              "the connection broke behind the first release; the second found the lease no longer there, so "
+              "either the first gave it back or it was lost before"};
+        } else {
+          released.outcome = ReleaseOutcome::not_held;
+          released.cause = reply.integer == 0 ? LossCause::gone : LossCause::taken;
+        }
+      });
+  if (answer.reply != nullptr) return released;
+  if (answer.error.code == Errc::not_a_lease) return {ReleaseOutcome::not_held, LossCause::taken, {}};
+  released.outcome = answer.delivery == Delivery::in_doubt ? ReleaseOutcome::unknown : ReleaseOutcome::unavailable;
+  released.error = std::move(answer.error);
+  return released;
+}
+
+}  // namespace v0
+}  // namespace redlease

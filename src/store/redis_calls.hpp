@@ -1,0 +1,80 @@
+#pragma once
+// The calls of a RedisStore, over a pool.
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "redlease/store/lease_store.hpp"
+#include "redlease/wire/pool.hpp"
+#include "store/script_call.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+// Beyond the limit of its call, how long an acquire may still be executed: clocks may run apart a little.
+inline constexpr Millis not_after_slack{50};
+
+// Whether a request that may have been executed may be sent again on another connection.
+enum class AfterDoubt : std::uint8_t { again, tell };
+
+class RedisCalls {
+ public:
+  RedisCalls(Pool& pool, const Clock& clock) noexcept : pool_(pool), clock_(clock) {}
+
+  // Runs a script on a connection of the pool. One that proves stale is replaced, within the limits. `on_reply` is
+  // called with the script's answer and with whether an earlier sending of it may have been executed too. Without an
+  // answer the delivery says what is proved; a connection that may still answer is parked.
+  template <class OnReply>
+  ScriptAnswer run(const ScriptCall& call, const Limits& limits, AfterDoubt after_doubt, OnReply&& on_reply) const {
+    ScriptAnswer answer;
+    bool doubted = false;
+    for (int tries = 0; tries < 3; ++tries) {
+      auto lent = pool_.take(limits);
+      if (!lent.has_value()) {
+        answer.error = lent.error();
+        break;
+      }
+      Pool::Lent& connection = lent.value();
+      answer = redlease::run(*connection, call, limits, clock_);
+      if (answer.reply != nullptr) {
+        on_reply(*answer.reply, doubted);
+        return answer;
+      }
+      doubted = doubted || answer.delivery == Delivery::in_doubt;
+      if (connection->broken() && !connection->dead()) pool_.park(connection.keep());
+      const bool stale = connection_is_stale(answer, limits);
+      if (!stale || (doubted && after_doubt == AfterDoubt::tell)) break;
+    }
+    answer.delivery = doubted ? Delivery::in_doubt : Delivery::not_executed;
+    return answer;
+  }
+
+  // One try for a lease; again on a fresh connection where one proved stale and nothing was executed.
+  Acquisition acquire(const AcquireRequest&, const Limits&) const;
+
+  Released release(std::string_view key, std::string_view token, const Limits&) const;
+
+  Pool& pool() const noexcept { return pool_; }
+
+  struct Attempt {
+    Acquisition outcome;  // Doubtful without a doubt: the caller makes it, since the connection is his
+    Deadline spent_by{};  // when the server will surely refuse the request if it has not executed it by then
+  };
+  // One acquire on this connection, behind whatever it owes.
+  Attempt attempt(Connection&, const AcquireRequest&, const Limits&) const;
+
+ private:
+  // The connection broke, and there is time for another.
+  static bool connection_is_stale(const ScriptAnswer& answer, const Limits& limits) noexcept {
+    return answer.error.code == Errc::connection_closed && LeaseClock::now() < limits.deadline;
+  }
+
+  Pool& pool_;
+  const Clock& clock_;
+};
+
+// "acquire "invoices": …"
+Error about(std::string_view verb, std::string_view key, Error);
+
+}  // namespace v0
+}  // namespace redlease

@@ -1,0 +1,126 @@
+#include "store/redis_doubt.hpp"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <utility>
+
+#include "store/scripts.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+RedisDoubt::RedisDoubt(const RedisCalls& calls, std::unique_ptr<Connection> connection, const AcquireRequest& request,
+                       Deadline spent_by, LeaseClock::duration budget)
+    : calls_(calls),
+      connection_(std::move(connection)),
+      key_(request.key),
+      token_(request.token),
+      spent_by_(spent_by),
+      budget_(budget) {}
+
+RedisDoubt::~RedisDoubt() {
+  if (settled_) return;
+  try {
+    const Limits limits{deadline_in(budget_), {}};
+    if (can_retry()) {
+      const std::array<std::string_view, 2> words{key_, token_};
+      std::string& frame = connection_->frame();
+      append_eval(frame, {Scripts::release, 1, words});
+      if (connection_->send(frame, limits)) {
+        calls_.pool().park(std::move(connection_));
+        return;
+      }
+    }
+    (void)calls_.release(key_, token_, limits);
+  } catch (...) {
+    // Out of memory: the ttl will have to do.
+  }
+}
+
+Acquisition RedisDoubt::retry(const AcquireRequest& request, const Limits& limits) {
+  RedisCalls::Attempt attempt = calls_.attempt(*connection_, request, limits);
+  settled_ = true;
+  if (std::holds_alternative<Granted>(attempt.outcome) || std::holds_alternative<Busy>(attempt.outcome)) {
+    return std::move(attempt.outcome);
+  }
+  // Whatever became of this one, the first may have been executed.
+  Error error = std::holds_alternative<Error>(attempt.outcome) ? std::get<Error>(std::move(attempt.outcome))
+                                                               : std::get<Doubtful>(std::move(attempt.outcome)).error;
+  error.code = Errc::unknown_outcome;
+  return Doubtful{std::make_unique<RedisDoubt>(calls_, std::move(connection_), request,
+                                               std::max(spent_by_, attempt.spent_by), budget_),
+                  std::move(error)};
+}
+
+Released RedisDoubt::withdraw(const Limits& limits) {
+  if (can_retry()) {
+    Released released = withdraw_behind(limits);
+    if (connection_ == nullptr || !connection_->dead()) return released;
+  }
+  return withdraw_elsewhere(limits);
+}
+
+Released RedisDoubt::withdraw_behind(const Limits& limits) {
+  const std::array<std::string_view, 2> words{key_, token_};
+  std::string& frame = connection_->frame();
+  append_eval(frame, {Scripts::release, 1, words});
+  ScriptAnswer answer;
+  answer.delivery = connection_->call(frame, limits);
+  if (answer.delivery == Delivery::answered) {
+    judge(answer, connection_->reply(), *connection_, limits);
+  } else {
+    answer.error = connection_->error();
+  }
+  if (answer.reply != nullptr) {
+    settled_ = true;
+    if (answer.reply->integer == 1) return {ReleaseOutcome::released, {}, {}};
+    return {ReleaseOutcome::not_held, answer.reply->integer == 0 ? LossCause::gone : LossCause::taken, {}};
+  }
+  if (answer.delivery == Delivery::in_doubt && !connection_->dead()) {
+    settled_ = true;  // it is on its way
+    calls_.pool().park(std::move(connection_));
+  }
+  return {answer.delivery == Delivery::in_doubt ? ReleaseOutcome::unknown : ReleaseOutcome::unavailable,
+          {},
+          about("withdraw", key_, std::move(answer.error))};
+}
+
+Released RedisDoubt::withdraw_elsewhere(const Limits& limits) {
+  for (;;) {
+    const Deadline sent = LeaseClock::now();
+    Released released = calls_.release(key_, token_, limits);
+    if (released.outcome == ReleaseOutcome::released) {
+      settled_ = true;
+      return released;
+    }
+    if (released.outcome != ReleaseOutcome::not_held) return released;
+    // On another connection the withdrawal may have overtaken the acquire: only one sent after the server would refuse
+    // that is the last word.
+    if (sent >= spent_by_) {
+      settled_ = true;
+      return released;
+    }
+    if (spent_by_ > limits.deadline) {
+      return {ReleaseOutcome::unknown,
+              {},
+              about("withdraw", key_,
+                    {Errc::unknown_outcome,
+                     "nothing of it was found, but its connection broke and the server may still "
+                     "carry it out for a moment. Withdraw it with a later deadline"})};
+    }
+    while (LeaseClock::now() < spent_by_ && !limits.stop.stop_requested()) {
+      std::this_thread::sleep_for(std::min<LeaseClock::duration>(spent_by_ - LeaseClock::now(), Millis(10)));
+    }
+  }
+}
+
+void RedisDoubt::abandon() noexcept {
+  settled_ = true;
+  // The connection stays open until the server has answered, since some servers drop what a closed connection still
+  // waits for.
+  calls_.pool().park(std::move(connection_));
+}
+
+}  // namespace v0
+}  // namespace redlease

@@ -1,0 +1,38 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "redlease/store/lease_store.hpp"
+#include "redlease/wire/connection.hpp"
+#include "store/redis_calls.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+// An acquire that may have been executed, and its connection (null or dead where that broke).
+class RedisDoubt final : public Doubt {
+ public:
+  // `budget`: what the destructor may take. For `spent_by` see RedisCalls::Attempt.
+  RedisDoubt(const RedisCalls&, std::unique_ptr<Connection>, const AcquireRequest&, Deadline spent_by,
+             LeaseClock::duration budget);
+  RedisDoubt(const RedisDoubt&) = delete;
+  RedisDoubt& operator=(const RedisDoubt&) = delete;
+  ~RedisDoubt() override;
+  bool can_retry() noexcept override { return connection_ && !connection_->dead(); }
+  Acquisition retry(const AcquireRequest&, const Limits&) override;
+  Released withdraw(const Limits&) override;
+  void abandon() noexcept override;
+
+ private:
+  Released withdraw_behind(const Limits&);
+  Released withdraw_elsewhere(const Limits&);
+  RedisCalls calls_;
+  std::unique_ptr<Connection> connection_;
+  std::string key_, token_;
+  Deadline spent_by_;
+  LeaseClock::duration budget_;
+  bool settled_{false};
+};
+
+}  // namespace v0
+}  // namespace redlease

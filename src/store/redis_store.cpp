@@ -1,0 +1,193 @@
+#include "redlease/store/redis_store.hpp"
+
+#include <array>
+#include <utility>
+
+#include "fork.hpp"
+#include "helper_names.hpp"
+#include "redlease/wire/pool.hpp"
+#include "store/key_names.hpp"
+#include "store/redis_calls.hpp"
+#include "store/scripts.hpp"
+#include "wire/server_errors.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+struct RedisStore::State {
+  Endpoint endpoint;
+  const Clock& clock;
+  PerProcess<Pool> pool;
+
+  RedisCalls calls() { return {pool.get(), clock}; }
+};
+
+namespace {
+
+// What a call without an answer comes to where the outcome is told as an error.
+Error error_of(std::string_view verb, std::string_view key, ScriptAnswer answer) {
+  if (answer.delivery == Delivery::in_doubt) {
+    answer.error.code = Errc::unknown_outcome;
+    answer.error.detail += ". The request left and no answer came: it may have been executed";
+  }
+  return about(verb, key, std::move(answer.error));
+}
+
+Renewal lost(long long code) {
+  Renewal renewal;
+  renewal.outcome = RenewOutcome::lost;
+  renewal.cause = code == 0 ? LossCause::gone : LossCause::taken;
+  return renewal;
+}
+
+Renewal not_renewed(std::string_view key, ScriptAnswer answer) {
+  if (answer.error.code == Errc::not_a_lease) return lost(-1);  // something else is at the key
+  Renewal renewal;
+  renewal.outcome = answer.delivery == Delivery::in_doubt ? RenewOutcome::unknown : RenewOutcome::unavailable;
+  renewal.error = about("renew", key, std::move(answer.error));
+  return renewal;
+}
+
+}  // namespace
+
+RedisStore::RedisStore(Endpoint endpoint, std::size_t max_connections, std::shared_ptr<Observer> observer,
+                       const Clock& clock)
+    : state_(new State{endpoint, clock, PerProcess<Pool>([endpoint, max_connections, observer] {
+                         return new Pool(endpoint, max_connections, observer);
+                       })}) {}
+
+RedisStore::~RedisStore() = default;
+
+std::string_view RedisStore::server() const noexcept { return state_->endpoint.display; }
+
+Acquisition RedisStore::acquire(const AcquireRequest& request, const Limits& limits) {
+  Acquisition outcome = state_->calls().acquire(request, limits);
+  if (auto* error = std::get_if<Error>(&outcome)) *error = about("acquire", request.key, std::move(*error));
+  if (auto* doubtful = std::get_if<Doubtful>(&outcome)) {
+    doubtful->error = about("acquire", request.key, std::move(doubtful->error));
+  }
+  return outcome;
+}
+
+Renewal RedisStore::renew(std::string_view key, std::string_view token, Millis ttl, const Limits& limits) {
+  const Decimal ttl_text(ttl.count());
+  const std::array<std::string_view, 3> words{key, token, ttl_text};
+  Renewal renewal;
+  ScriptAnswer answer =
+      state_->calls().run({Scripts::renew, 1, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
+        if (reply.integer == 1) {
+          renewal.outcome = RenewOutcome::renewed;
+        } else {
+          renewal = lost(reply.integer);
+        }
+      });
+  if (answer.reply == nullptr) return not_renewed(key, std::move(answer));
+  renewal.counted_from = answer.sent;
+  return renewal;
+}
+
+Renewal RedisStore::adopt(std::string_view key, std::string_view token, Millis ttl, const Limits& limits) {
+  const KeyNames names(key);
+  const Decimal ttl_text(ttl.count());
+  const std::array<std::string_view, 4> words{key, names.meta, token, ttl_text};
+  Renewal renewal;
+  ScriptAnswer answer =
+      state_->calls().run({Scripts::adopt, 2, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
+        const long long code = reply.elements > 0 ? reply.items[0].integer : -99;
+        if (code == 1) {
+          renewal.outcome = RenewOutcome::renewed;
+          renewal.fence = static_cast<FencingToken>(to_number(reply.items[1].text));
+        } else if (code == 0 || code == -1) {
+          renewal = lost(code);
+        } else {
+          renewal.error = about("adopt", key, {Errc::server_error, "no fencing token is left (2^53 - 2)"});
+        }
+      });
+  if (answer.reply == nullptr) return not_renewed(key, std::move(answer));
+  renewal.counted_from = answer.sent;
+  return renewal;
+}
+
+Released RedisStore::release(std::string_view key, std::string_view token, const Limits& limits) {
+  Released released = state_->calls().release(key, token, limits);
+  if (released.error.code) released.error = about("release", key, std::move(released.error));
+  return released;
+}
+
+Result<LeaseInfo> RedisStore::inspect(std::string_view key, const Limits& limits) {
+  const KeyNames names(key);
+  const std::array<std::string_view, 2> words{key, names.meta};
+  LeaseInfo info;
+  ScriptAnswer answer =
+      state_->calls().run({Scripts::inspect, 2, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
+        const auto& items = reply.items;
+        info.held = items[0].integer == 1;
+        if (items[1].integer >= 0) info.remaining = Millis(items[1].integer);
+        info.fence = static_cast<FencingToken>(to_number(items[2].text));
+        if (items[3].text.empty()) return;
+        const auto held_for = std::chrono::microseconds(to_number(items[4].text) - to_number(items[3].text));
+        info.held_for = std::max(Millis(0), std::chrono::duration_cast<Millis>(held_for));
+        const std::string& who = items[5].text;
+        const auto space = who.find(' ');
+        info.holder = who.substr(0, space);
+        if (space != std::string::npos) info.label = who.substr(space + 1);
+      });
+  if (answer.reply == nullptr) return error_of("inspect", key, std::move(answer));
+  return info;
+}
+
+Result<bool> RedisStore::break_lease(std::string_view key, const Limits& limits) {
+  const std::array<std::string_view, 1> words{key};
+  bool removed = false;
+  std::size_t too_long = 0;
+  ScriptAnswer answer =
+      state_->calls().run({Scripts::break_lease, 1, words}, limits, AfterDoubt::tell, [&](const Reply& reply, bool) {
+        removed = reply.kind == Reply::Kind::integer && reply.integer == 1;
+        if (reply.elements == 2) too_long = static_cast<std::size_t>(reply.items[1].integer) + 1;
+      });
+  if (answer.reply == nullptr) return error_of("break", key, std::move(answer));
+  if (too_long > 0) {
+    return about("break", key,
+                 {Errc::not_a_lease, "the key holds a value of " + std::to_string(too_long - 1) +
+                                         " bytes, and an owner token has 1 to 256; it was left alone"});
+  }
+  return removed;
+}
+
+Result<Fenced> RedisStore::fenced_set(std::string_view key, std::string_view value, FencingToken fence,
+                                      const Limits& limits) {
+  const Decimal fence_text(static_cast<std::int64_t>(fence));
+  const std::array<std::string_view, 3> words{key, fence_text, value};
+  std::optional<Fenced> fenced;
+  ScriptAnswer answer =
+      state_->calls().run({Scripts::fenced_set, 1, words}, limits, AfterDoubt::tell, [&](const Reply& reply, bool) {
+        if (reply.elements != 2) return;
+        fenced = Fenced{reply.items[0].integer == 1, static_cast<FencingToken>(to_number(reply.items[1].text))};
+      });
+  if (answer.reply == nullptr) return error_of("fenced_set", key, std::move(answer));
+  if (!fenced) {
+    return about("fenced_set", key,
+                 {Errc::not_a_lease, "the key holds something that fenced_set did not write; it was left alone"});
+  }
+  return *fenced;
+}
+
+Result<Unit> RedisStore::ping(const Limits& limits) {
+  auto lent = state_->pool.get().take(limits);
+  if (!lent.has_value()) return lent.error();
+  Connection& connection = *lent.value();
+  std::string& frame = connection.frame();
+  append_command(frame, {"PING"});
+  if (connection.call(frame, limits) != Delivery::answered) return connection.error();
+  if (connection.reply().is_error()) {
+    const std::string& text = connection.reply().text;
+    const Errc code = classify(text).code;
+    Error error{code, std::string(server()) + " answered PING with " + text};
+    if (const auto what_to_do = advice(code, text); !what_to_do.empty()) error.detail.append(". ").append(what_to_do);
+    return error;
+  }
+  return Unit{};
+}
+
+}  // namespace v0
+}  // namespace redlease

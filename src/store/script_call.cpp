@@ -1,0 +1,101 @@
+#include "store/script_call.hpp"
+
+#include <algorithm>
+
+#include "helper_names.hpp"
+#include "wire/server_errors.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+namespace {
+
+// EVAL or EVALSHA, the script, how many keys, keys and arguments.
+void append_script(std::string& frame, std::string_view verb, std::string_view script, const ScriptCall& call) {
+  std::array<std::string_view, 12> words{verb, script};
+  const Decimal keys(static_cast<std::int64_t>(call.keys));
+  words[2] = keys;
+  std::copy(call.words.begin(), call.words.end(), words.begin() + 3);
+  append_command(frame, std::span(words).first(call.words.size() + 3));
+}
+
+// Whether the server runs scripts at all. Asked only after a bare "ERR", whose text alone would have to tell.
+bool runs_scripts(Connection& connection, const Limits& limits) {
+  std::string& frame = connection.frame();
+  append_command(frame, {"EVAL", "return 1", "0"});
+  return connection.call(frame, limits) != Delivery::answered || !connection.reply().is_error();
+}
+
+Error refused_within(const Reply& reply) {
+  const std::string& command = reply.items[1].text;
+  const std::string& text = reply.items[2].text;
+  const Errc code = classify_refusal(text);
+  std::string detail = "the server refused " + command + " " + quoted(reply.items[3].text) + " inside the script (" +
+                       text + "); nothing was granted, changed or given back";
+  if (const auto what_to_do = advice(code, text); !what_to_do.empty()) detail.append(". ").append(what_to_do);
+  return {code, std::move(detail)};
+}
+
+}  // namespace
+
+std::int64_t to_number(std::string_view digits) noexcept {
+  std::int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+void append_eval(std::string& frame, const ScriptCall& call) {
+  append_script(frame, "EVAL", call.script.source(), call);
+}
+
+ScriptAnswer run(Connection& connection, const ScriptCall& call, const Limits& limits, const Clock& clock) {
+  ScriptAnswer answer;
+  std::string& frame = connection.frame();
+  append_script(frame, "EVALSHA", call.script.sha(), call);
+  answer.sent = clock.now();
+  answer.delivery = connection.call(frame, limits);
+  if (answer.delivery == Delivery::answered && connection.reply().is_error() &&
+      classify(connection.reply().text).proof == Proof::needs_eval) {
+    append_eval(connection.frame(), call);
+    answer.sent = clock.now();
+    answer.delivery = connection.call(frame, limits);
+  }
+  if (answer.delivery == Delivery::answered) {
+    judge(answer, connection.reply(), connection, limits);
+  } else {
+    answer.error = connection.error();
+  }
+  return answer;
+}
+
+void judge(ScriptAnswer& answer, const Reply& reply, Connection& connection, const Limits& limits) {
+  if (!reply.is_error()) {
+    if (reply.kind == Reply::Kind::array && reply.elements == 4 && reply.items[0].integer == -2) {
+      answer.delivery = Delivery::not_executed;
+      answer.error = refused_within(reply);
+    } else {
+      answer.reply = &reply;
+    }
+    return;
+  }
+  const std::string text = reply.text;
+  const ErrorReply meaning = classify(text);
+  answer.error = {meaning.code, "the server answered " + text};
+  if (meaning.proof == Proof::not_executed) {
+    answer.delivery = Delivery::not_executed;
+    answer.error.detail += "; nothing was executed";
+  } else if (!connection.broken() && !runs_scripts(connection, limits)) {
+    answer.delivery = Delivery::not_executed;
+    answer.error.code = Errc::unsupported;
+    answer.error.detail += "; nothing was executed. The server does not run scripts (EVAL, EVALSHA), which leases need";
+  } else {
+    answer.delivery = Delivery::in_doubt;
+    answer.error.detail += "; the script may have run in part";
+  }
+  if (const auto what_to_do = advice(meaning.code, text); !what_to_do.empty()) {
+    answer.error.detail.append(". ").append(what_to_do);
+  }
+}
+
+}  // namespace v0
+}  // namespace redlease

@@ -1,0 +1,60 @@
+#pragma once
+// Running one script on one connection, and what its answer proves.
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "redlease/clock.hpp"
+#include "redlease/error.hpp"
+#include "redlease/wire/connection.hpp"
+#include "redlease/wire/script.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+// A number as text, without an allocation.
+class Decimal {
+ public:
+  explicit Decimal(std::int64_t value) noexcept
+      : size_(static_cast<std::size_t>(std::to_chars(text_.begin(), text_.end(), value).ptr - text_.begin())) {}
+  operator std::string_view() const noexcept { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, 24> text_{};
+  std::size_t size_;
+};
+
+std::int64_t to_number(std::string_view digits) noexcept;
+
+// One call of a script: its keys and arguments behind one another.
+struct ScriptCall {
+  const Script& script;
+  std::size_t keys;
+  std::span<const std::string_view> words;
+};
+
+struct ScriptAnswer {
+  Delivery delivery{Delivery::not_executed};
+  // The script's own answer, valid until the connection's next call; null if there is none.
+  const Reply* reply{nullptr};
+  // Why there is none. With `not_executed` that much is proved, with `in_doubt` nothing.
+  Error error{};
+  // Read before the first byte of the request that was answered left.
+  Deadline sent{};
+};
+
+// By digest first; the text follows when the server does not know it (which proves that nothing was executed) within
+// the same limits. An error reply becomes an Error, by the table in server_errors.
+ScriptAnswer run(Connection&, const ScriptCall&, const Limits&, const Clock&);
+
+// The text at once, behind whatever was sent before: for withdrawals, where nobody may be there to read a NOSCRIPT.
+void append_eval(std::string& frame, const ScriptCall&);
+
+// Judges a reply to a script: sets reply, or error and delivery.
+void judge(ScriptAnswer&, const Reply&, Connection&, const Limits&);
+
+}  // namespace v0
+}  // namespace redlease

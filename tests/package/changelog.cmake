@@ -1,0 +1,7 @@
+cmake_minimum_required(VERSION 3.25)
+file(STRINGS ${SOURCE}/CHANGELOG.md headings REGEX "^## ")
+list(GET headings 0 top)
+string(REPLACE "." "\\." pattern "${VERSION}")
+if(NOT top MATCHES "^## \\[${pattern}\\]")
+  message(FATAL_ERROR "version.hpp says ${VERSION}; CHANGELOG.md begins with '${top}'")
+endif()

@@ -1,0 +1,24 @@
+#include "support/temp_dir.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "support/sockets.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+TempDir::TempDir() {
+  std::string base = std::filesystem::temp_directory_path();
+  if (base.size() > 60) base = "/tmp";  // a unix socket's path has room for 107 bytes
+  path_ = base + "/redlease-XXXXXX";
+  if (::mkdtemp(path_.data()) == nullptr) throw_errno("mkdtemp " + path_);
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace v0
+}  // namespace redlease

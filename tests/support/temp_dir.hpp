@@ -1,0 +1,21 @@
+#pragma once
+#include <string>
+
+namespace redlease {
+inline namespace v0 {
+
+/// A fresh directory with a path short enough for a unix socket in it; removed with its content.
+class TempDir {
+ public:
+  TempDir();
+  ~TempDir();
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace v0
+}  // namespace redlease
