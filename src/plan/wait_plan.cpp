@@ -30,10 +30,11 @@ void WaitPlan::saw_trouble(Deadline now) noexcept { schedule(now, grown()); }
 
 void WaitPlan::schedule(Deadline now, LeaseClock::duration pause) noexcept {
   ++tries_;
+  const Deadline latest = give_up_ == Deadline::max() ? give_up_ : deadline_after(give_up_, -last_try);
   next_ = deadline_after(now, pause);
-  if (*next_ < give_up_) return;
-  if (deadline_after(now, settle + last_try) < give_up_) {
-    next_ = deadline_after(give_up_, -last_try);
+  if (*next_ < latest) return;
+  if (deadline_after(now, settle) < latest) {
+    next_ = latest;
   } else {
     next_.reset();
   }

@@ -11,10 +11,9 @@ inline namespace v0 {
 /// When to try again for a lease that was not to be had: pure, no I/O, no threads, no clock, the randomness from its
 /// seed.
 ///
-/// At once, then at the holder's remaining ttl plus jitter and at a bounded, growing interval, whichever is first;
-/// never at or past the end. A try that would fall there is made 20 ms before the end instead, if that is still
-/// ahead: a lease that frees itself shortly before the deadline is not missed. After that it is time to give up. Usage:
-/// next() says when to try; after the try one of the saw_ functions says what came of it.
+/// At once, then at the holder's remaining ttl plus jitter and at a bounded, growing interval, whichever is first. The
+/// last try is made no later than 20 ms before the end, so that its answer is known by then and not in doubt; after it,
+/// it is time to give up. Usage: next() says when to try; after the try one of the saw_ functions says what came of it.
 class REDLEASE_EXPORT WaitPlan {
  public:
   static constexpr Millis first_interval{10};     ///< grows by 1.6 each time; 25 % of jitter either way
