@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core.hpp"
+#include "helper_names.hpp"
 #include "redlease/lease.hpp"
 
 namespace redlease {
@@ -91,7 +92,7 @@ AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acqu
 
 // The process stood still between the request and its answer, or the answer took that long.
 AcquireResult LeaseMaker::too_late(const Wish& wish, const OwnerToken& token, const Limits& limits) {
-  Error error{Errc::timed_out, "acquire \"" + wish.key.str() + "\" at " + std::string(wish.core->store->server()) +
+  Error error{Errc::timed_out, "acquire " + quoted(wish.key.str()) + " at " + std::string(wish.core->store->server()) +
                                    ": the lease was granted, but its time was over when the answer was read; it "};
   Claim late = claim(wish, token, {std::make_unique<LateGrant>(wish, token), error});
   if (nothing_left(withdraw(late, {deadline_after(LeaseClock::now(), wish.op_timeout), limits.stop}))) {
@@ -135,7 +136,8 @@ Claim::Claim(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {
 Claim::Claim(Claim&&) noexcept = default;
 
 Claim& Claim::operator=(Claim&& other) noexcept {
-  Claim before(std::move(*this));
+  if (&other == this) return *this;
+  const Claim before(std::move(*this));  // dropped on the way out
   state_ = std::move(other.state_);
   return *this;
 }

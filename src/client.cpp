@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core.hpp"
+#include "helper_names.hpp"
 #include "redlease/plan/wait_plan.hpp"
 #include "store/open_store.hpp"
 
@@ -100,7 +101,7 @@ class Wait {
 
   AcquireResult cancelled() {
     if (doubt_) return *std::move(doubt_);
-    return Unavailable{{Errc::cancelled, "acquire \"" + wish_.key.str() + "\" at " +
+    return Unavailable{{Errc::cancelled, "acquire " + quoted(wish_.key.str()) + " at " +
                                              std::string(wish_.core->store->server()) +
                                              ": a stop was requested; nothing of it is on the server"}};
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core.hpp"
+#include "helper_names.hpp"
 
 namespace redlease {
 inline namespace v0 {
@@ -31,7 +32,7 @@ void Lease::State::lose(LossCause why) noexcept {
 void Lease::State::explain(Errc code, const char* detail) noexcept {
   last_error.code = code;
   try {
-    last_error.detail = "lease \"" + wish.key.str() + "\": " + detail;
+    last_error.detail = "lease " + quoted(wish.key.str()) + ": " + detail;
   } catch (...) {
     last_error.detail.clear();
   }
@@ -41,7 +42,8 @@ Lease::Lease(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {
 Lease::Lease(Lease&&) noexcept = default;
 
 Lease& Lease::operator=(Lease&& other) noexcept {
-  Lease before(std::move(*this));
+  if (&other == this) return *this;
+  const Lease before(std::move(*this));  // released on the way out
   state_ = std::move(other.state_);
   return *this;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core.hpp"
+#include "helper_names.hpp"
 
 namespace redlease {
 inline namespace v0 {
@@ -18,7 +19,7 @@ Lease lease_of(AcquireResult result, const LeaseKey& key) {
       [](Lease lease) { return lease; },
       [&](const Busy& busy) -> Lease {
         std::string detail =
-            "lease \"" + key.str() + "\" is held by " + (busy.holder.empty() ? "another" : busy.holder);
+            "lease " + quoted(key.str()) + " is held by " + (busy.holder.empty() ? "another" : busy.holder);
         if (busy.remaining) detail += " for another " + std::to_string(busy.remaining->count()) + " ms unless renewed";
         throw AcquireError(AcquireOutcome::busy, {Errc::busy, std::move(detail)});
       },
@@ -42,7 +43,7 @@ std::string_view how(LossCause cause) noexcept {
 
 LeaseLost lost(const LeaseKey& key, std::string_view why) {
   return LeaseLost(
-      {Errc::lost, "lease \"" + key.str() + "\" is no longer held: " + std::string(why) + ". Stop the work"});
+      {Errc::lost, "lease " + quoted(key.str()) + " is no longer held: " + std::string(why) + ". Stop the work"});
 }
 
 }  // namespace
