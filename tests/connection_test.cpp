@@ -206,5 +206,6 @@ TEST(Connection, ItsGuessOfTheServersTimeIsNeverTooEarly) {
   const Deadline sent{1s};
   connection->saw_server_time(sent, sent + 30ms, 5'000'000);
   EXPECT_EQ(connection->server_time_at_most(sent + 30ms), 5'030'000);
-  EXPECT_EQ(connection->server_time_error(), 30ms);
+  EXPECT_EQ(connection->server_time_error(sent), 30ms);
+  EXPECT_EQ(connection->server_time_error(sent + 1000s), 30ms + 2s) << "clocks drift apart";
 }

@@ -50,9 +50,9 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     const auto limit = limits.deadline > before ? limits.deadline - before : LeaseClock::duration::zero();
     const auto server_now = connection.server_time_at_most(before);
     const Decimal not_after(server_now ? *server_now + micros(limit) + micros(not_after_slack) : 0);
-    const Deadline spent_by = server_now
-                                  ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error())
-                                  : Deadline::max();
+    const Deadline spent_by =
+        server_now ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error(before))
+                   : Deadline::max();
     const std::array<std::string_view, 7> words{request.key, names.meta, request.token, ttl, not_after, floor, who};
     ScriptAnswer answer = redlease::run(connection, {Scripts::acquire, 2, words}, limits, clock_);
     if (answer.reply == nullptr) {

@@ -210,6 +210,11 @@ std::optional<std::int64_t> Connection::server_time_at_most(Deadline now) const 
          std::chrono::duration_cast<std::chrono::microseconds>(now - server_time_->before).count();
 }
 
+LeaseClock::duration Connection::server_time_error(Deadline now) const noexcept {
+  if (!server_time_) return {};
+  return server_time_->error + (now - server_time_->before) / 500;
+}
+
 void Connection::saw_server_time(Deadline before, Deadline after, std::int64_t micros) noexcept {
   server_time_ = ServerTime{before, micros, after - before};
 }

@@ -3,12 +3,12 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
+#include <csignal>
 #include <memory>
 #include <new>
 #include <optional>
@@ -113,10 +113,10 @@ std::shared_ptr<Pending> join_or_start(const std::string& host, Lookup lookup) {
   const MutexLock lock(all.mutex);
   const bool full = all.lookups.size() >= most_lookups;
   const Deadline now = LeaseClock::now();
-  for (auto one = all.lookups.rbegin(); one != all.lookups.rend(); ++one) {
-    const Pending& known = **one;
-    if (known.host == host && known.lookup == lookup && (full || now - known.started < fresh)) return *one;
-  }
+  const auto shared = std::find_if(all.lookups.rbegin(), all.lookups.rend(), [&](const auto& one) {
+    return one->host == host && one->lookup == lookup && (full || now - one->started < fresh);
+  });
+  if (shared != all.lookups.rend()) return *shared;
   if (full) return nullptr;
   auto pending = std::make_shared<Pending>(host, lookup, now);
   all.lookups.push_back(pending);

@@ -193,7 +193,7 @@ Io SocketTransport::read_now(std::span<char> into) noexcept {
 }
 
 bool SocketTransport::quiet() noexcept {
-  char byte;
+  char byte{};
   return ::recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 

@@ -11,7 +11,7 @@ inline namespace v0 {
 namespace {
 
 // Large enough for one record, so that one recv mostly fetches a whole reply.
-constexpr std::size_t record_size = 16 * 1024;
+constexpr std::size_t record_size = 16'384;
 using Chunk = char[record_size + 512];
 
 constexpr int openssl_is_gone = -1;
@@ -132,7 +132,7 @@ bool TlsTransport::quiet() noexcept {
   if (!openssl_lives()) return false;
   for (;;) {
     // Session tickets and key updates are used up here; their answers leave with the next write.
-    char byte;
+    char byte{};
     ::ERR_clear_error();
     const int result = ::SSL_peek(ssl_.get(), &byte, 1);
     const int error = ::SSL_get_error(ssl_.get(), result);

@@ -59,10 +59,9 @@ class REDLEASE_EXPORT Connection {
 
   /// The server's clock is not further on than this now: microseconds since its epoch. Nothing if it never told.
   std::optional<std::int64_t> server_time_at_most(Deadline now) const noexcept;
-  /// By how much that may be too far on.
-  LeaseClock::duration server_time_error() const noexcept {
-    return server_time_ ? server_time_->error : LeaseClock::duration{};
-  }
+  /// By how much that may be too far on: the round trip in which it was told, and 0.2 % of the time since, as clocks
+  /// drift.
+  LeaseClock::duration server_time_error(Deadline now) const noexcept;
   /// The server said `micros` in answer to something sent after `before`; the answer was here at `after`.
   void saw_server_time(Deadline before, Deadline after, std::int64_t micros) noexcept;
 
