@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "wire/server_errors.hpp"
+#include "wire/tls_transport.hpp"
 
 namespace redlease {
 inline namespace v0 {
@@ -174,8 +175,9 @@ void Connection::fail(const Io& io, const Exchange& exchange) {
       error_ = Error{Errc::cancelled, "a stop was requested while waiting for " + server_};
       break;
     case IoStatus::closed: error_ = Error{Errc::connection_closed, server_ + " closed the connection"}; break;
-    default:
-      error_ = Error{io.error.category() == category() ? io.error : make_error_code(Errc::connection_closed),
+    case IoStatus::failed:
+    case IoStatus::ok:
+      error_ = Error{io.error.category() == tls_category() ? Errc::tls_failed : Errc::connection_closed,
                      "the connection to " + server_ + " broke (" + io.error.message() + ")"};
   }
   if (whole && (io.status == IoStatus::timed_out || io.status == IoStatus::cancelled)) {
