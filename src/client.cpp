@@ -65,11 +65,12 @@ class Wait {
       // The first try always gets its whole op_timeout; the later ones end with the wait.
       const auto limit = first ? LeaseClock::duration(wish_.op_timeout)
                                : std::min<LeaseClock::duration>(wish_.op_timeout, give_up_ - clock().now());
+      if (limit <= LeaseClock::duration::zero()) break;  // woken too late for another
       first = false;
       const Limits limits{deadline_in(limit), stop_};
       std::optional<Claim> doubt = std::exchange(doubt_, std::nullopt);
       AcquireResult result = doubt ? LeaseMaker::retry(*std::move(doubt), limits) : LeaseMaker::acquire(wish_, limits);
-      if (saw(result)) return result;
+      if (saw(result, limit < wish_.op_timeout)) return result;
       if (stop_.stop_requested()) return cancelled();
     }
     if (doubt_) return *std::move(doubt_);
@@ -82,7 +83,7 @@ class Wait {
   const Clock& clock() const noexcept { return wish_.core->clock; }
 
   // True if there is nothing more to try for.
-  bool saw(AcquireResult& result) {
+  bool saw(AcquireResult& result, bool cut_short) {
     const Deadline now = clock().now();
     switch (result.outcome()) {
       case AcquireOutcome::acquired: return true;
@@ -94,6 +95,8 @@ class Wait {
       case AcquireOutcome::unavailable:
         if (!may_pass(result.unavailable()->error)) return true;
         plan_.saw_trouble(now);
+        // That the wait ended before this try had begun in earnest is no news of the lease.
+        if (cut_short && last_ && result.unavailable()->error.code == Errc::timed_out) return false;
     }
     last_.emplace(std::move(result));
     return false;

@@ -99,6 +99,7 @@ struct Claim::State {
 struct LeaseMaker {
   static const std::shared_ptr<Core>& core(const Client& client) noexcept { return client.state_->core; }
   static Lease::State& state(Lease& lease) noexcept { return *lease.state_; }
+  static bool moved_from(const Lease& lease) noexcept { return !lease.state_; }
   static Lease adopted(Wish, const OwnerToken&);
 
   // One try with a fresh token.

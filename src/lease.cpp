@@ -32,7 +32,8 @@ void Lease::State::lose(LossCause why) noexcept {
 void Lease::State::explain(Errc code, const char* detail) noexcept {
   last_error.code = code;
   try {
-    last_error.detail = "lease " + quoted(wish.key.str()) + ": " + detail;
+    last_error.detail =
+        "lease " + quoted(wish.key.str()) + " at " + std::string(core().store->server()) + ": " + detail;
   } catch (...) {
     last_error.detail.clear();
   }

@@ -14,12 +14,13 @@ inline namespace v0 {
 namespace {
 
 // Throws AcquireError for everything but a Lease.
-Lease lease_of(AcquireResult result, const LeaseKey& key) {
+Lease lease_of(AcquireResult result, const Client& client, const LeaseKey& key) {
   return std::move(result).match(
       [](Lease lease) { return lease; },
       [&](const Busy& busy) -> Lease {
-        std::string detail =
-            "lease " + quoted(key.str()) + " is held by " + (busy.holder.empty() ? "another" : busy.holder);
+        std::string detail = "lease " + quoted(key.str()) + " at ";
+        detail += LeaseMaker::core(client)->store->server();
+        detail += " is held by " + (busy.holder.empty() ? "another" : busy.holder);
         if (busy.remaining) detail += " for another " + std::to_string(busy.remaining->count()) + " ms unless renewed";
         throw AcquireError(AcquireOutcome::busy, {Errc::busy, std::move(detail)});
       },
@@ -77,15 +78,16 @@ struct LeaseGuard::State {
 };
 
 LeaseGuard::LeaseGuard(Client& client, const LeaseKey& key, const LeaseOptions& options, std::stop_token stop)
-    : state_(std::make_unique<State>(lease_of(client.acquire(key, options, std::move(stop)), key), options)) {}
+    : state_(std::make_unique<State>(lease_of(client.acquire(key, options, std::move(stop)), client, key), options)) {}
 
 LeaseGuard::LeaseGuard(TryOnce, Client& client, const LeaseKey& key, const LeaseOptions& options) {
   AcquireResult result = client.try_acquire(key, options);
   if (result.outcome() == AcquireOutcome::busy) return;
-  state_ = std::make_unique<State>(lease_of(std::move(result), key), options);
+  state_ = std::make_unique<State>(lease_of(std::move(result), client, key), options);
 }
 
 LeaseGuard::LeaseGuard(Client& client, Lease lease, const LeaseOptions& options) {
+  if (LeaseMaker::moved_from(lease)) throw LeaseLost({Errc::lost, "there is no lease to take over: it was moved from"});
   auto& taken = LeaseMaker::state(lease);
   const Wish wish(LeaseMaker::core(client), taken.wish.key, options);  // judges the options
   taken.wish.ttl = wish.ttl;

@@ -51,12 +51,13 @@ const ClientId& client_id() {
   return seen->id;
 }
 
-void append_hex(std::string& to, std::span<const unsigned char> bytes) {
+char* put_hex(char* to, std::span<const unsigned char> bytes) noexcept {
   constexpr std::string_view digits = "0123456789abcdef";
   for (const unsigned char byte : bytes) {
-    to += digits[byte >> 4];
-    to += digits[byte & 15];
+    *to++ = digits[byte >> 4];
+    *to++ = digits[byte & 15];
   }
+  return to;
 }
 
 }  // namespace
@@ -86,11 +87,8 @@ OwnerToken::OwnerToken(std::string value) : value_(std::move(value)) {
 OwnerToken OwnerToken::generate() {
   std::array<unsigned char, 16> nonce;
   randomize(nonce);
-  std::string value;
-  value.reserve(2 * (sizeof(ClientId) + nonce.size()) + 1);
-  append_hex(value, client_id());
-  value += '.';
-  append_hex(value, nonce);
+  std::string value(2 * (sizeof(ClientId) + nonce.size()) + 1, '.');
+  put_hex(put_hex(value.data(), client_id()) + 1, nonce);
   return OwnerToken(std::move(value));
 }
 

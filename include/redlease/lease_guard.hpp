@@ -34,7 +34,7 @@ class [[nodiscard]] REDLEASE_EXPORT LeaseGuard {
       : LeaseGuard(TryOnce{}, client, key, options) {}
 
   /// Takes over a Lease; these options hold from the next renewal on. Renews an unheld one (adopted) once; throws
-  /// LeaseLost if that does not succeed, and AcquireError if nobody knows.
+  /// LeaseLost if that does not succeed, for whatever reason.
   [[nodiscard]] LeaseGuard(Client&, Lease, const LeaseOptions& = {});
 
   LeaseGuard(LeaseGuard&&) noexcept;

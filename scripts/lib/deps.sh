@@ -3,7 +3,8 @@
 # package, and the command that makes it unnecessary ("-": only the package itself will do)
 build_packages="g++:g++ cmake:cmake ninja-build:ninja libhiredis-dev:- libssl-dev:-"
 server_packages="redis-server:redis-server"
-test_packages="binutils:nm libgtest-dev:- libbenchmark-dev:- libsqlite3-dev:- openssl:openssl"
+test_packages="ccache:ccache binutils:nm libgtest-dev:- libbenchmark-dev:- openssl:openssl"
+example_packages="libsqlite3-dev:-"
 clang_packages="clang:clang++"
 lint_packages="clang:clang++ clang-tidy:clang-tidy clang-format:clang-format"
 

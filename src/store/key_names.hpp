@@ -15,17 +15,21 @@ constexpr bool has_hash_tag(std::string_view key) noexcept {
   return close != std::string_view::npos && close > open + 1;
 }
 
-// The helper keys of a lease, in its slot. Two forms, told apart by the byte before the suffix: with one, lease `x` and
+// A helper key of a lease, in its slot. Two forms, told apart by the byte before the suffix: with one, lease `x` and
 // lease `x:{x}` would share theirs.
+inline std::string helper_name(std::string_view key, std::string_view suffix) {
+  std::string name;
+  name.reserve(2 * key.size() + 3 + suffix.size());
+  name.append(key).append(":");
+  if (!has_hash_tag(key)) name.append("{").append(key).append("}");
+  return name.append(suffix);
+}
+
 struct KeyNames {
-  explicit KeyNames(std::string_view key) {
-    std::string stem(key);
-    stem += ':';
-    if (!has_hash_tag(key)) stem.append("{").append(key).append("}");
-    meta.append(stem).append(meta_suffix);
-    queue.append(stem).append(queue_suffix);
-    seen.append(stem).append(seen_suffix);
-  }
+  explicit KeyNames(std::string_view key)
+      : meta(helper_name(key, meta_suffix)),
+        queue(helper_name(key, queue_suffix)),
+        seen(helper_name(key, seen_suffix)) {}
   std::string meta, queue, seen;
 };
 

@@ -27,11 +27,25 @@ Busy busy_of(const Reply& reply) {
   Busy busy;
   if (reply.items[1].integer >= 0) busy.remaining = Millis(reply.items[1].integer);
   busy.holder = reply.items[2].text;
-  if (busy.holder.ends_with(' ')) busy.holder.pop_back();  // no label
+  // "host:pid label", and the label may be empty.
+  if (busy.holder.find(' ') + 1 == busy.holder.size() && !busy.holder.empty()) busy.holder.pop_back();
   return busy;
 }
 
+// What an acquire's answer says first, if it is one.
+std::optional<long long> acquire_code(const Reply& reply) noexcept {
+  for (const auto& [code, shape] :
+       {std::pair(1, "itt"), std::pair(0, "iit"), std::pair(-1, "it"), std::pair(-3, "i")}) {
+    if (has_shape(reply, shape) && reply.items[0].integer == code) return code;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool is_release_answer(const Reply& reply) noexcept {
+  return reply.kind == Reply::Kind::integer && reply.integer >= -1 && reply.integer <= 1;
+}
 
 Error about(std::string_view verb, std::string_view key, Error error) {
   error.detail = std::string(verb) + " " + quoted(key) + ": " + error.detail;
@@ -40,7 +54,7 @@ Error about(std::string_view verb, std::string_view key, Error error) {
 
 RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireRequest& request,
                                         const Limits& limits) const {
-  const KeyNames names(request.key);
+  const std::string meta = helper_name(request.key, meta_suffix);
   const Decimal ttl(request.ttl.count());
   const Decimal floor(request.floor ? static_cast<std::int64_t>(*request.floor) : 0);
   std::string who(request.holder);
@@ -53,14 +67,19 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     const Deadline spent_by =
         server_now ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error(before))
                    : Deadline::max();
-    const std::array<std::string_view, 7> words{request.key, names.meta, request.token, ttl, not_after, floor, who};
+    const std::array<std::string_view, 7> words{request.key, meta, request.token, ttl, not_after, floor, who};
     ScriptAnswer answer = redlease::run(connection, {Scripts::acquire, 2, words}, limits, clock_);
     if (answer.reply == nullptr) {
       if (answer.delivery == Delivery::not_executed) return {std::move(answer.error), spent_by};
       return {Doubtful{nullptr, doubt_of(std::move(answer.error))}, spent_by};
     }
     const Reply& reply = *answer.reply;
-    switch (reply.elements > 0 ? reply.items[0].integer : -99) {
+    const auto code = acquire_code(reply);
+    if (!code || (*code == 1 && to_number(reply.items[1].text) <= 0)) {
+      not_understood(answer, connection);
+      return {Doubtful{nullptr, doubt_of(std::move(answer.error))}, spent_by};
+    }
+    switch (*code) {
       case 1:
         connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[2].text));
         return {Granted{static_cast<FencingToken>(to_number(reply.items[1].text)), answer.sent}, spent_by};
@@ -68,17 +87,12 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
       case -1:
         connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[1].text));
         if (tries < 3 && LeaseClock::now() < limits.deadline && !limits.stop.stop_requested()) continue;
-        return {
-            Error{Errc::timed_out, "the request reached the server too late, which refused it; nothing was executed"},
-            spent_by};
-      case -3:
-        return {
-            Error{Errc::server_error,
-                  "no fencing token above the last one is left (2^53 - 2); nothing was granted. Choose another name"},
-            spent_by};
+        return {Error{Errc::timed_out,
+                      "the request reached " + connection.server() + " too late and was refused; nothing was executed"},
+                spent_by};
       default:
-        return {Doubtful{nullptr,
-                         doubt_of({Errc::bad_reply, "the server answered something else than the script's answer"})},
+        return {Error{Errc::server_error, connection.server() + " has no fencing token above the last one (2^53 - 2); "
+                                                                "nothing was granted. Choose another name"},
                 spent_by};
     }
   }
@@ -109,18 +123,21 @@ Released RedisCalls::release(std::string_view key, std::string_view token, const
   const std::array<std::string_view, 2> words{key, token};
   ScriptAnswer answer =
       run({Scripts::release, 1, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
+        if (!is_release_answer(reply)) return false;
         if (reply.integer == 1) {
           released.outcome = ReleaseOutcome::released;
         } else if (doubted) {
           released.outcome = ReleaseOutcome::unknown;
           released.error = {
               Errc::unknown_outcome,
-              "the connection broke behind the first release; the second found the lease no longer there, so "
-              "either the first gave it back or it was lost before"};
+              "the connection to " + pool_.endpoint().display +
+                  " broke behind the first release; the second found the lease no longer there, so either the first "
+                  "gave it back or it was lost before"};
         } else {
           released.outcome = ReleaseOutcome::not_held;
           released.cause = reply.integer == 0 ? LossCause::gone : LossCause::taken;
         }
+        return true;
       });
   if (answer.reply != nullptr) return released;
   if (answer.error.code == Errc::not_a_lease) return {ReleaseOutcome::not_held, LossCause::taken, {}};

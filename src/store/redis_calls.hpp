@@ -22,8 +22,9 @@ class RedisCalls {
   RedisCalls(Pool& pool, const Clock& clock) noexcept : pool_(pool), clock_(clock) {}
 
   // Runs a script on a connection of the pool. One that proves stale is replaced, within the limits. `on_reply` is
-  // called with the script's answer and with whether an earlier sending of it may have been executed too. Without an
-  // answer the delivery says what is proved; a connection that may still answer is parked.
+  // called with the script's answer and with whether an earlier sending of it may have been executed too; false: that
+  // is no answer of this script. Without an answer the delivery says what is proved; a connection that may still answer
+  // is parked.
   template <class OnReply>
   ScriptAnswer run(const ScriptCall& call, const Limits& limits, AfterDoubt after_doubt, OnReply&& on_reply) const {
     ScriptAnswer answer;
@@ -36,10 +37,8 @@ class RedisCalls {
       }
       Pool::Lent& connection = lent.value();
       answer = redlease::run(*connection, call, limits, clock_);
-      if (answer.reply != nullptr) {
-        on_reply(*answer.reply, doubted);
-        return answer;
-      }
+      if (answer.reply != nullptr && !on_reply(*answer.reply, doubted)) not_understood(answer, *connection);
+      if (answer.reply != nullptr) return answer;
       doubted = doubted || answer.delivery == Delivery::in_doubt;
       if (connection->broken() && !connection->dead()) pool_.park(connection.keep());
       const bool stale = connection_is_stale(answer, limits);
@@ -72,6 +71,9 @@ class RedisCalls {
   Pool& pool_;
   const Clock& clock_;
 };
+
+// 1, 0 or -1, as renewals and releases answer.
+bool is_release_answer(const Reply&) noexcept;
 
 // "acquire "invoices": …"
 Error about(std::string_view verb, std::string_view key, Error);

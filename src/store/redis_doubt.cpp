@@ -68,10 +68,11 @@ Released RedisDoubt::withdraw_behind(const Limits& limits) {
   ScriptAnswer answer;
   answer.delivery = connection_->call(frame, limits);
   if (answer.delivery == Delivery::answered) {
-    judge(answer, connection_->reply(), *connection_, limits);
+    judge(answer, *connection_, "EVAL", limits);
   } else {
     answer.error = connection_->error();
   }
+  if (answer.reply != nullptr && !is_release_answer(*answer.reply)) not_understood(answer, *connection_);
   if (answer.reply != nullptr) {
     settled_ = true;
     if (answer.reply->integer == 1) return {ReleaseOutcome::released, {}, {}};
@@ -106,8 +107,9 @@ Released RedisDoubt::withdraw_elsewhere(const Limits& limits) {
               {},
               about("withdraw", key_,
                     {Errc::unknown_outcome,
-                     "nothing of it was found, but its connection broke and the server may still "
-                     "carry it out for a moment. Withdraw it with a later deadline"})};
+                     "nothing of it was found at " + calls_.pool().endpoint().display +
+                         ", but its connection broke and the server may still carry it out for a moment. Withdraw it "
+                         "with a later deadline"})};
     }
     while (LeaseClock::now() < spent_by_ && !limits.stop.stop_requested()) {
       std::this_thread::sleep_for(std::min<LeaseClock::duration>(spent_by_ - LeaseClock::now(), Millis(10)));

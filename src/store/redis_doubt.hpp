@@ -18,7 +18,8 @@ class RedisDoubt final : public Doubt {
   RedisDoubt(const RedisDoubt&) = delete;
   RedisDoubt& operator=(const RedisDoubt&) = delete;
   ~RedisDoubt() override;
-  bool can_retry() noexcept override { return connection_ && !connection_->dead(); }
+  // Looks first whether it was closed meanwhile: what is written then is lost without a word.
+  bool can_retry() noexcept override { return connection_ && (connection_->settled(), !connection_->dead()); }
   Acquisition retry(const AcquireRequest&, const Limits&) override;
   Released withdraw(const Limits&) override;
   void abandon() noexcept override;

@@ -75,11 +75,13 @@ Renewal RedisStore::renew(std::string_view key, std::string_view token, Millis t
   Renewal renewal;
   ScriptAnswer answer =
       state_->calls().run({Scripts::renew, 1, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
+        if (!is_release_answer(reply)) return false;
         if (reply.integer == 1) {
           renewal.outcome = RenewOutcome::renewed;
         } else {
           renewal = lost(reply.integer);
         }
+        return true;
       });
   if (answer.reply == nullptr) return not_renewed(key, std::move(answer));
   renewal.counted_from = answer.sent;
@@ -87,21 +89,26 @@ Renewal RedisStore::renew(std::string_view key, std::string_view token, Millis t
 }
 
 Renewal RedisStore::adopt(std::string_view key, std::string_view token, Millis ttl, const Limits& limits) {
-  const KeyNames names(key);
+  const std::string meta = helper_name(key, meta_suffix);
   const Decimal ttl_text(ttl.count());
-  const std::array<std::string_view, 4> words{key, names.meta, token, ttl_text};
+  const std::array<std::string_view, 4> words{key, meta, token, ttl_text};
   Renewal renewal;
   ScriptAnswer answer =
       state_->calls().run({Scripts::adopt, 2, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
-        const long long code = reply.elements > 0 ? reply.items[0].integer : -99;
-        if (code == 1) {
+        if (has_shape(reply, "it") && reply.items[0].integer == 1) {
           renewal.outcome = RenewOutcome::renewed;
           renewal.fence = static_cast<FencingToken>(to_number(reply.items[1].text));
-        } else if (code == 0 || code == -1) {
+          return renewal.fence > FencingToken{0};
+        }
+        if (!has_shape(reply, "i")) return false;
+        const long long code = reply.items[0].integer;
+        if (code == 0 || code == -1) {
           renewal = lost(code);
         } else {
-          renewal.error = about("adopt", key, {Errc::server_error, "no fencing token is left (2^53 - 2)"});
+          renewal.error = about("adopt", key,
+                                {Errc::server_error, std::string(server()) + " has no fencing token left (2^53 - 2)"});
         }
+        return code == 0 || code == -1 || code == -3;
       });
   if (answer.reply == nullptr) return not_renewed(key, std::move(answer));
   renewal.counted_from = answer.sent;
@@ -115,22 +122,24 @@ Released RedisStore::release(std::string_view key, std::string_view token, const
 }
 
 Result<LeaseInfo> RedisStore::inspect(std::string_view key, const Limits& limits) {
-  const KeyNames names(key);
-  const std::array<std::string_view, 2> words{key, names.meta};
+  const std::string meta = helper_name(key, meta_suffix);
+  const std::array<std::string_view, 2> words{key, meta};
   LeaseInfo info;
   ScriptAnswer answer =
       state_->calls().run({Scripts::inspect, 2, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
+        if (!has_shape(reply, "iitttt")) return false;
         const auto& items = reply.items;
         info.held = items[0].integer == 1;
         if (items[1].integer >= 0) info.remaining = Millis(items[1].integer);
         info.fence = static_cast<FencingToken>(to_number(items[2].text));
-        if (items[3].text.empty()) return;
+        if (items[3].text.empty()) return true;
         const auto held_for = std::chrono::microseconds(to_number(items[4].text) - to_number(items[3].text));
         info.held_for = std::max(Millis(0), std::chrono::duration_cast<Millis>(held_for));
         const std::string& who = items[5].text;
         const auto space = who.find(' ');
         info.holder = who.substr(0, space);
         if (space != std::string::npos) info.label = who.substr(space + 1);
+        return true;
       });
   if (answer.reply == nullptr) return error_of("inspect", key, std::move(answer));
   return info;
@@ -143,12 +152,15 @@ Result<bool> RedisStore::break_lease(std::string_view key, const Limits& limits)
   ScriptAnswer answer =
       state_->calls().run({Scripts::break_lease, 1, words}, limits, AfterDoubt::tell, [&](const Reply& reply, bool) {
         removed = reply.kind == Reply::Kind::integer && reply.integer == 1;
-        if (reply.elements == 2) too_long = static_cast<std::size_t>(reply.items[1].integer) + 1;
+        const bool refused = has_shape(reply, "ii");
+        if (refused) too_long = static_cast<std::size_t>(reply.items[1].integer) + 1;
+        return refused || is_release_answer(reply);
       });
   if (answer.reply == nullptr) return error_of("break", key, std::move(answer));
   if (too_long > 0) {
     return about("break", key,
-                 {Errc::not_a_lease, "the key holds a value of " + std::to_string(too_long - 1) +
+                 {Errc::not_a_lease, "the key at " + std::string(server()) + " holds a value of " +
+                                         std::to_string(too_long - 1) +
                                          " bytes, and an owner token has 1 to 256; it was left alone"});
   }
   return removed;
@@ -161,13 +173,16 @@ Result<Fenced> RedisStore::fenced_set(std::string_view key, std::string_view val
   std::optional<Fenced> fenced;
   ScriptAnswer answer =
       state_->calls().run({Scripts::fenced_set, 1, words}, limits, AfterDoubt::tell, [&](const Reply& reply, bool) {
-        if (reply.elements != 2) return;
+        if (has_shape(reply, "i")) return reply.items[0].integer == -4;
+        if (!has_shape(reply, "it")) return false;
         fenced = Fenced{reply.items[0].integer == 1, static_cast<FencingToken>(to_number(reply.items[1].text))};
+        return true;
       });
   if (answer.reply == nullptr) return error_of("fenced_set", key, std::move(answer));
   if (!fenced) {
     return about("fenced_set", key,
-                 {Errc::not_a_lease, "the key holds something that fenced_set did not write; it was left alone"});
+                 {Errc::not_a_lease, "the key at " + std::string(server()) +
+                                         " holds something that fenced_set did not write; it was left alone"});
   }
   return *fenced;
 }

@@ -10,6 +10,8 @@ inline namespace v0 {
 
 namespace {
 
+constexpr std::string_view eval = "EVAL", evalsha = "EVALSHA";
+
 // EVAL or EVALSHA, the script, how many keys, keys and arguments.
 void append_script(std::string& frame, std::string_view verb, std::string_view script, const ScriptCall& call) {
   std::array<std::string_view, 12> words{verb, script};
@@ -19,18 +21,21 @@ void append_script(std::string& frame, std::string_view verb, std::string_view s
   append_command(frame, std::span(words).first(call.words.size() + 3));
 }
 
-// Whether the server runs scripts at all. Asked only after a bare "ERR", whose text alone would have to tell.
-bool runs_scripts(Connection& connection, const Limits& limits) {
+// Whether the server has EVAL or EVALSHA at all. Asked only after a bare "ERR", whose text alone would have to tell.
+// One that has EVALSHA answers NOSCRIPT to a digest that no script has.
+bool has_verb(Connection& connection, std::string_view verb, const Limits& limits) {
+  constexpr std::string_view no_script = "0000000000000000000000000000000000000000";
   std::string& frame = connection.frame();
-  append_command(frame, {"EVAL", "return 1", "0"});
-  return connection.call(frame, limits) != Delivery::answered || !connection.reply().is_error();
+  append_command(frame, {verb, verb == eval ? "return 1" : no_script, "0"});
+  return connection.call(frame, limits) != Delivery::answered || !connection.reply().is_error() ||
+         classify(connection.reply().text).proof != Proof::may_have_run;
 }
 
-Error refused_within(const Reply& reply) {
+Error refused_within(const Reply& reply, const std::string& server) {
   const std::string& command = reply.items[1].text;
   const std::string& text = reply.items[2].text;
   const Errc code = classify_refusal(text);
-  std::string detail = "the server refused " + command + " " + quoted(reply.items[3].text) + " inside the script (" +
+  std::string detail = server + " refused " + command + " " + quoted(reply.items[3].text) + " inside the script (" +
                        text + "); nothing was granted, changed or given back";
   if (const auto what_to_do = advice(code, text); !what_to_do.empty()) detail.append(". ").append(what_to_do);
   return {code, std::move(detail)};
@@ -44,35 +49,50 @@ std::int64_t to_number(std::string_view digits) noexcept {
   return value;
 }
 
-void append_eval(std::string& frame, const ScriptCall& call) {
-  append_script(frame, "EVAL", call.script.source(), call);
+void append_eval(std::string& frame, const ScriptCall& call) { append_script(frame, eval, call.script.source(), call); }
+
+bool has_shape(const Reply& reply, std::string_view shape) noexcept {
+  if (reply.kind != Reply::Kind::array || reply.elements != shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (reply.items[i].kind != (shape[i] == 'i' ? Reply::Kind::integer : Reply::Kind::text)) return false;
+  }
+  return true;
+}
+
+void not_understood(ScriptAnswer& answer, const Connection& connection) {
+  answer.delivery = Delivery::in_doubt;
+  answer.reply = nullptr;
+  answer.error = {Errc::bad_reply, connection.server() + " answered something that the script never says"};
 }
 
 ScriptAnswer run(Connection& connection, const ScriptCall& call, const Limits& limits, const Clock& clock) {
   ScriptAnswer answer;
   std::string& frame = connection.frame();
-  append_script(frame, "EVALSHA", call.script.sha(), call);
+  std::string_view verb = evalsha;
+  append_script(frame, verb, call.script.sha(), call);
   answer.sent = clock.now();
   answer.delivery = connection.call(frame, limits);
   if (answer.delivery == Delivery::answered && connection.reply().is_error() &&
       classify(connection.reply().text).proof == Proof::needs_eval) {
+    verb = eval;
     append_eval(connection.frame(), call);
     answer.sent = clock.now();
     answer.delivery = connection.call(frame, limits);
   }
   if (answer.delivery == Delivery::answered) {
-    judge(answer, connection.reply(), connection, limits);
+    judge(answer, connection, verb, limits);
   } else {
     answer.error = connection.error();
   }
   return answer;
 }
 
-void judge(ScriptAnswer& answer, const Reply& reply, Connection& connection, const Limits& limits) {
+void judge(ScriptAnswer& answer, Connection& connection, std::string_view verb, const Limits& limits) {
+  const Reply& reply = connection.reply();
   if (!reply.is_error()) {
-    if (reply.kind == Reply::Kind::array && reply.elements == 4 && reply.items[0].integer == -2) {
+    if (has_shape(reply, "ittt") && reply.items[0].integer == -2) {
       answer.delivery = Delivery::not_executed;
-      answer.error = refused_within(reply);
+      answer.error = refused_within(reply, connection.server());
     } else {
       answer.reply = &reply;
     }
@@ -80,14 +100,15 @@ void judge(ScriptAnswer& answer, const Reply& reply, Connection& connection, con
   }
   const std::string text = reply.text;
   const ErrorReply meaning = classify(text);
-  answer.error = {meaning.code, "the server answered " + text};
+  answer.error = {meaning.code, connection.server() + " answered " + text};
   if (meaning.proof == Proof::not_executed) {
     answer.delivery = Delivery::not_executed;
     answer.error.detail += "; nothing was executed";
-  } else if (!connection.broken() && !runs_scripts(connection, limits)) {
+  } else if (!connection.broken() && !has_verb(connection, verb, limits)) {
     answer.delivery = Delivery::not_executed;
     answer.error.code = Errc::unsupported;
-    answer.error.detail += "; nothing was executed. The server does not run scripts (EVAL, EVALSHA), which leases need";
+    answer.error.detail += "; nothing was executed. The server does not have ";
+    answer.error.detail.append(verb).append(", which leases need");
   } else {
     answer.delivery = Delivery::in_doubt;
     answer.error.detail += "; the script may have run in part";

@@ -10,6 +10,7 @@
 #include "redlease/clock.hpp"
 #include "redlease/error.hpp"
 #include "redlease/wire/connection.hpp"
+#include "redlease/wire/resp.hpp"
 #include "redlease/wire/script.hpp"
 
 namespace redlease {
@@ -46,6 +47,13 @@ struct ScriptAnswer {
   Deadline sent{};
 };
 
+// Whether it is an array of just these: 'i' an integer, 't' a text. Nothing is read from a reply that does not fit:
+// what answers may be a proxy.
+bool has_shape(const Reply&, std::string_view shape) noexcept;
+
+// Marks the answer as none: what came is nothing that the script says.
+void not_understood(ScriptAnswer&, const Connection&);
+
 // By digest first; the text follows when the server does not know it (which proves that nothing was executed) within
 // the same limits. An error reply becomes an Error, by the table in server_errors.
 ScriptAnswer run(Connection&, const ScriptCall&, const Limits&, const Clock&);
@@ -53,8 +61,8 @@ ScriptAnswer run(Connection&, const ScriptCall&, const Limits&, const Clock&);
 // The text at once, behind whatever was sent before: for withdrawals, where nobody may be there to read a NOSCRIPT.
 void append_eval(std::string& frame, const ScriptCall&);
 
-// Judges a reply to a script: sets reply, or error and delivery.
-void judge(ScriptAnswer&, const Reply&, Connection&, const Limits&);
+// Judges the connection's reply to a script sent by `verb`: sets reply, or error and delivery.
+void judge(ScriptAnswer&, Connection&, std::string_view verb, const Limits&);
 
 }  // namespace v0
 }  // namespace redlease

@@ -62,13 +62,13 @@ if s.err then return {-2,'SET',s.err,M} end
 )";
 
 inline constexpr std::string_view acquire_busy = R"(if cur and cur~=tok then
+local p=pcall('PTTL',K)
+if type(p)=='table' then return {-2,'PTTL',p.err,K} end
 local m=pcall('GET',M)
-local who=''
-if type(m)=='string' then
-local w,h=string.match(m,'^%d+ (%S+) %d+ (.*)$')
-if w==cur then who=h end
-end
-return {0,pcall('PTTL',K),who}
+local g=type(m)=='string' and string.match(m,'^%d+ ')
+local who
+if g and string.sub(m,#g+1,#g+#cur+1)==cur..' ' then who=string.match(m,'^%d+ (.*)$',#g+#cur+2) end
+return {0,p,who or ''}
 end
 )";
 
@@ -77,8 +77,8 @@ if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
 if cur then
 )";
 
-inline constexpr std::string_view acquire_mine_end = R"(local g,w=string.match(m or '','^(%d+) (%S+) ')
-if w==tok then return {1,g,nows} end
+inline constexpr std::string_view acquire_mine_end = R"(local g=string.match(m or '','^%d+')
+if g and string.sub(m,#g+1,#g+#tok+2)==' '..tok..' ' then return {1,g,nows} end
 end
 )";
 
@@ -107,8 +107,8 @@ inline constexpr std::string_view adopt_mine = R"(if not cur then return {0} end
 if cur~=tok then return {-1} end
 )";
 
-inline constexpr std::string_view adopt_fence = R"(local g,w=string.match(m or '','^(%d+) (%S+) ')
-if w==tok then return {1,g} end
+inline constexpr std::string_view adopt_fence = R"(local g=string.match(m or '','^%d+')
+if g and string.sub(m,#g+1,#g+#tok+2)==' '..tok..' ' then return {1,g} end
 local floor,who='0',''
 )";
 
@@ -129,11 +129,12 @@ inline constexpr std::string_view inspect = R"(local g,since,who='0','',''
 local p=pcall('PTTL',K)
 if type(p)=='table' then return {-2,'PTTL',p.err,K} end
 if m then
-local f,w,s,h=string.match(m,'^(%d+) (%S+) (%d+) (.*)$')
-g=f or '0'
-if w==cur then since,who=s,h end
+g=string.match(m,'^%d+') or '0'
+if cur and string.sub(m,#g+1,#g+#cur+2)==' '..cur..' ' then
+since,who=string.match(m,'^(%d+) (.*)$',#g+#cur+3)
 end
-return {cur and 1 or 0,p,g,since,nows,who}
+end
+return {cur and 1 or 0,p,g,since or '',nows,who or ''}
 )";
 
 inline constexpr std::string_view break_lease = R"(if not cur then return 0 end

@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <algorithm>
 #include <charconv>
 #include <new>
 
@@ -10,22 +11,32 @@ inline namespace v0 {
 
 namespace {
 
-void append_header(std::string& frame, char sign, std::size_t n) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, n).ptr;
-  frame.push_back(sign);
-  frame.append(digits, end);
-  frame.append("\r\n");
+constexpr std::size_t header_room = 24;
+
+char* put_line_end(char* to) noexcept {
+  *to++ = '\r';
+  *to++ = '\n';
+  return to;
+}
+
+char* put_header(char* to, char sign, std::size_t n) noexcept {
+  *to++ = sign;
+  return put_line_end(std::to_chars(to, to + header_room, n).ptr);
 }
 
 }  // namespace
 
 void append_command(std::string& frame, std::span<const std::string_view> words) {
-  append_header(frame, '*', words.size());
+  const std::size_t before = frame.size();
+  std::size_t room = header_room;
+  for (const std::string_view word : words) room += header_room + word.size() + 2;
+  frame.resize(before + room);
+  char* to = put_header(frame.data() + before, '*', words.size());
   for (const std::string_view word : words) {
-    append_header(frame, '$', word.size());
-    frame.append(word).append("\r\n");
+    to = put_header(to, '$', word.size());
+    to = put_line_end(std::copy(word.begin(), word.end(), to));
   }
+  frame.resize(static_cast<std::size_t>(to - frame.data()));
 }
 
 // hiredis calls these while it parses. They fill the Reply that the reader keeps, in place. A null pointer makes

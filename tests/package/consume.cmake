@@ -3,7 +3,8 @@ cmake_minimum_required(VERSION 3.25)
 # For find_package the library is installed first, and the prefix moved, since an installed package is often relocated.
 file(REMOVE_RECURSE ${WORK})
 string(COMPARE EQUAL ${KIND} shared shared)
-list(APPEND settings -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DBUILD_SHARED_LIBS=${shared})
+list(APPEND settings -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
+  -DBUILD_SHARED_LIBS=${shared})
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -15,7 +16,11 @@ function(run)
 endfunction()
 
 if(WAY STREQUAL find_package)
-  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/library ${settings}
+  set(build_type "")
+  if(shared)
+    set(build_type Release)  # the one that is weighed
+  endif()
+  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/library ${settings} -DCMAKE_BUILD_TYPE=${build_type}
     -DREDLEASE_BUILD_TESTS=OFF -DREDLEASE_BUILD_BENCH=OFF -DREDLEASE_BUILD_EXAMPLES=OFF)
   run(${CMAKE_COMMAND} --build ${WORK}/library --parallel 2)
   run(${CMAKE_COMMAND} --install ${WORK}/library --prefix ${WORK}/first)

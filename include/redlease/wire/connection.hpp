@@ -41,6 +41,8 @@ class REDLEASE_EXPORT Connection {
 
   const Reply& reply() const noexcept { return reader_.reply(); }
   const Error& error() const noexcept { return error_; }
+  /// For people: where this goes to.
+  const std::string& server() const noexcept { return server_; }
 
   /// A call failed on it: it owes replies or is dead.
   bool broken() const noexcept { return dead_ || owed_ > 0; }
