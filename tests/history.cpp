@@ -19,7 +19,8 @@ namespace {
 
 class Judge {
  public:
-  Judge(const std::string& key, const std::string& resource) : key_(key), meta_(KeyNames(key).meta), resource_(resource) {}
+  Judge(const std::string& key, const std::string& resource)
+      : key_(key), meta_(KeyNames(key).meta), resource_(resource) {}
 
   void see(const AofCommand& command) {
     ++at_;

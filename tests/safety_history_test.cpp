@@ -39,9 +39,7 @@ TEST(HistoryJudge, AcceptsAndCountsWhatIsRight) {
   EXPECT_EQ(history.writes, 1U);
 }
 
-TEST(HistoryJudge, SeesAGrantWhileAnotherHoldsIt) {
-  expect_flaw({grant_a, grant_b}, "granted to b while a held it");
-}
+TEST(HistoryJudge, SeesAGrantWhileAnotherHoldsIt) { expect_flaw({grant_a, grant_b}, "granted to b while a held it"); }
 
 TEST(HistoryJudge, SeesALeaseWithoutAnExpiry) {
   expect_flaw({{"SET", "k", "a"}}, "without an expiry");
