@@ -153,11 +153,17 @@ AcquireResult Claim::retry(Deadline deadline) && { return LeaseMaker::retry(std:
 
 ReleaseOutcome Claim::withdraw(Deadline deadline) && {
   Claim mine(std::move(*this));
-  return LeaseMaker::withdraw(mine, {deadline, {}});
+  const ReleaseOutcome outcome = LeaseMaker::withdraw(mine, {deadline, {}});
+  if (!nothing_left(outcome))
+    std::move(mine).abandon();  // the deadline is the caller's: no further try in a destructor
+  return outcome;
 }
 
 void Claim::abandon() && noexcept {
-  if (state_ && state_->doubt && !state_->wish.in_forked_child()) state_->doubt->abandon();
+  if (state_ && state_->doubt && !state_->wish.in_forked_child()) {
+    state_->doubt->abandon();
+    state_->doubt.reset();
+  }
 }
 
 }  // namespace v0

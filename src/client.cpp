@@ -18,13 +18,6 @@ inline namespace v0 {
 
 namespace {
 
-constexpr Millis short_call{1'000};  // inspect, break_lease, ping
-
-const ClientOptions& checked(const ClientOptions& options) {
-  if (const auto what = flaw(options)) throw std::invalid_argument("redlease: " + std::string(*what));
-  return options;
-}
-
 // Whether trying again may help.
 bool may_pass(const Error& error) {
   for (const Errc final : {Errc::denied, Errc::not_a_lease, Errc::unsupported, Errc::server_error, Errc::tls_failed}) {
@@ -146,14 +139,14 @@ Lease Client::adopt(const LeaseKey& key, const OwnerToken& token, const LeaseOpt
 }
 
 Result<LeaseInfo> Client::inspect(const LeaseKey& key) {
-  return state_->core->store->inspect(full_name(*state_->core, key.str()), {deadline_in(short_call), {}});
+  return state_->core->store->inspect(full_name(*state_->core, key.str()), short_call());
 }
 
 Result<bool> Client::break_lease(const LeaseKey& key) {
-  return state_->core->store->break_lease(full_name(*state_->core, key.str()), {deadline_in(short_call), {}});
+  return state_->core->store->break_lease(full_name(*state_->core, key.str()), short_call());
 }
 
-Result<Unit> Client::ping() { return state_->core->store->ping({deadline_in(short_call), {}}); }
+Result<Unit> Client::ping() { return state_->core->store->ping(short_call()); }
 
 }  // namespace v0
 }  // namespace redlease

@@ -40,11 +40,11 @@ Wish::Wish(const std::shared_ptr<Core>& c, const LeaseKey& k, const LeaseOptions
       op_timeout(op_timeout_of(options)),
       floor(options.fence_floor),
       label(options.label) {
-  if (const auto what = flaw(options)) throw std::invalid_argument("redlease: " + std::string(*what));
+  checked(options);
 }
 
 AcquireRequest Wish::request(const OwnerToken& token) const {
-  return {full_key, token.str(), ttl, floor, core->holder.get(), label};
+  return {full_key, token.str(), ttl, floor, core->holder.get(), label, op_timeout};
 }
 
 std::string full_name(const Core& core, std::string_view name) {

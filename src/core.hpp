@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,16 @@ struct Core {
   }
 };
 
+// Throws std::invalid_argument if the options have a flaw.
+template <class Options>
+const Options& checked(const Options& options) {
+  if (const auto what = flaw(options)) throw std::invalid_argument("redlease: " + std::string(*what));
+  return options;
+}
+
+// What inspect, break_lease, ping and fenced_set may take.
+inline Limits short_call() noexcept { return {deadline_in(Millis(1'000)), {}}; }
+
 // Prefix and name; throws std::invalid_argument if they do not go together.
 std::string full_name(const Core&, std::string_view name);
 
@@ -70,6 +81,9 @@ struct Wish {
 // A held lease whose deadline has passed is lost, though its phase stays: see Lease::State::loss.
 enum class Phase : std::uint8_t { adopted, held, lost, released };
 
+// "its deadline passed"
+std::string_view how(LossCause) noexcept;
+
 struct Lease::State {
   State(Wish w, OwnerToken t, Phase p) : wish(std::move(w)), token(std::move(t)), phase(p) {}
 
@@ -86,7 +100,7 @@ struct Lease::State {
   void count_from(Deadline counted_from) noexcept;
   std::optional<LossCause> loss() const noexcept;
   void lose(LossCause) noexcept;
-  void explain(Errc, const char* detail) noexcept;
+  void explain(std::string_view why) noexcept;
 };
 
 struct Claim::State {

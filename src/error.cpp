@@ -1,5 +1,9 @@
 #include "redlease/error.hpp"
 
+#include <array>
+#include <cstddef>
+#include <new>
+
 namespace redlease {
 inline namespace v0 {
 
@@ -36,7 +40,9 @@ class Category final : public std::error_category {
 }  // namespace
 
 const std::error_category& category() noexcept {
-  static const std::error_category* const category = new Category;  // never destroyed: error codes outlive statics
+  // Never destroyed, since error codes outlive statics; not on the heap, since errors come when memory is short.
+  alignas(Category) static std::array<std::byte, sizeof(Category)> room;
+  static const std::error_category* const category = new (room.data()) Category;
   return *category;
 }
 

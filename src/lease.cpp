@@ -29,11 +29,21 @@ void Lease::State::lose(LossCause why) noexcept {
   core().tell(&Observer::lost, {.key = wish.key.str(), .held = std::min(now, deadline) - acquired, .loss = why});
 }
 
-void Lease::State::explain(Errc code, const char* detail) noexcept {
-  last_error.code = code;
+std::string_view how(LossCause cause) noexcept {
+  switch (cause) {
+    case LossCause::deadline: return "its deadline passed";
+    case LossCause::gone: return "the server no longer has it";
+    case LossCause::taken: return "another holds it";
+    case LossCause::max_hold: return "it was held for as long as max_hold allows";
+  }
+  return "?";
+}
+
+void Lease::State::explain(std::string_view why) noexcept {
+  last_error.code = Errc::lost;
   try {
     last_error.detail =
-        "lease " + quoted(wish.key.str()) + " at " + std::string(core().store->server()) + ": " + detail;
+        "lease " + quoted(wish.key.str()) + " at " + std::string(core().store->server()) + ": " + std::string(why);
   } catch (...) {
     last_error.detail.clear();
   }
@@ -93,7 +103,7 @@ RenewOutcome Lease::renew() noexcept {
   const Deadline begun = s.core().clock.now();
   const Deadline old_deadline = adopted ? Deadline::max() : s.deadline;
   if (begun >= old_deadline) {
-    s.explain(Errc::lost, "its deadline had passed, so it was not renewed");
+    s.explain("its deadline had passed, so it was not renewed");
     return RenewOutcome::lost;
   }
   Renewal renewal;
@@ -113,7 +123,7 @@ RenewOutcome Lease::renew() noexcept {
   switch (renewal.outcome) {
     case RenewOutcome::renewed:
       if (now >= old_deadline) {  // nobody is told "yours" again who may have been told "lost"
-        s.explain(Errc::lost, "it was renewed, but the answer was read after the deadline");
+        s.explain("it was renewed, but the answer was read after the deadline");
         return RenewOutcome::lost;
       }
       if (adopted) {
@@ -122,7 +132,7 @@ RenewOutcome Lease::renew() noexcept {
       }
       s.count_from(renewal.counted_from);
       if (now >= s.deadline) {
-        s.explain(Errc::lost, "it was renewed, but the new deadline has passed already");
+        s.explain("it was renewed, but the new deadline has passed already");
         return RenewOutcome::lost;
       }
       event.error = nullptr;
@@ -131,7 +141,7 @@ RenewOutcome Lease::renew() noexcept {
       return RenewOutcome::renewed;
     case RenewOutcome::lost:
       s.lose(now >= old_deadline ? LossCause::deadline : renewal.cause.value_or(LossCause::gone));
-      s.explain(Errc::lost, s.cause == LossCause::taken ? "another holds it" : "the server no longer has it");
+      s.explain(how(*s.cause));
       return RenewOutcome::lost;
     default: s.core().tell(&Observer::renew_failed, event); return renewal.outcome;
   }

@@ -20,7 +20,7 @@ Lease lease_of(AcquireResult result, const Client& client, const LeaseKey& key) 
       [&](const Busy& busy) -> Lease {
         std::string detail = "lease " + quoted(key.str()) + " at ";
         detail += LeaseMaker::core(client)->store->server();
-        detail += " is held by " + (busy.holder.empty() ? "another" : busy.holder);
+        detail += " is held by " + (busy.holder.empty() ? "another" : quoted(busy.holder));
         if (busy.remaining) detail += " for another " + std::to_string(busy.remaining->count()) + " ms unless renewed";
         throw AcquireError(AcquireOutcome::busy, {Errc::busy, std::move(detail)});
       },
@@ -30,16 +30,6 @@ Lease lease_of(AcquireResult result, const Client& client, const LeaseKey& key) 
       [](Unavailable unavailable) -> Lease {
         throw AcquireError(AcquireOutcome::unavailable, std::move(unavailable.error));
       });
-}
-
-std::string_view how(LossCause cause) noexcept {
-  switch (cause) {
-    case LossCause::deadline: return "its deadline passed";
-    case LossCause::gone: return "the server no longer has it";
-    case LossCause::taken: return "another holds it";
-    case LossCause::max_hold: return "it was held for as long as max_hold allows";
-  }
-  return "?";
 }
 
 LeaseLost lost(const LeaseKey& key, std::string_view why) {
@@ -125,7 +115,7 @@ void LeaseGuard::ensure_held() const {
 }
 
 std::stop_token LeaseGuard::stop_token() const noexcept {
-  if (!state_) return std::stop_source().get_token();
+  if (!state_) return {};
   (void)held();
   return state_->stop.get_token();
 }

@@ -26,7 +26,7 @@ Millis op_timeout_of(const LeaseOptions& o) noexcept {
 }
 
 std::optional<std::string_view> flaw(const ClientOptions& o) noexcept {
-  if (o.max_connections < 1) return "max_connections must be at least 1";
+  if (o.max_connections < 1 || o.max_connections > 65'535) return "max_connections must be between 1 and 65,535";
   // CLIENT SETNAME's own rule, and a bound of ours.
   if (!std::ranges::all_of(o.name, [](char c) { return c > ' ' && c <= '~'; }) || o.name.size() > 256) {
     return "name must be printable ASCII without spaces, at most 256 bytes";

@@ -44,7 +44,7 @@ TEST_F(Acl, ExactlyTheDocumentedRulesAreEnoughAndTheAclLogStaysEmpty) {
   make_user(documented, "~app:*");
   truth.command({"ACL", "LOG", "RESET"});
   Client limited(as_limited, {.name = "", .key_prefix = "app:"});
-  Lease lease = lease_of(limited.try_acquire(key));
+  Lease lease = taken(limited, key);
   EXPECT_EQ(limited.try_acquire(key).outcome(), AcquireOutcome::busy);
   EXPECT_EQ(lease.renew(), RenewOutcome::renewed);
   EXPECT_TRUE(limited.inspect(key).value().held);
@@ -60,7 +60,7 @@ TEST_F(Acl, ExactlyTheDocumentedRulesAreEnoughAndTheAclLogStaysEmpty) {
 TEST_F(Acl, WithoutClientTheNameIsNotSetAndAllElseWorks) {
   make_user(documented);
   Client limited(as_limited);
-  EXPECT_EQ(lease_of(limited.try_acquire(key)).release(), ReleaseOutcome::released);
+  EXPECT_EQ(taken(limited, key).release(), ReleaseOutcome::released);
 }
 
 TEST_F(Acl, FencedSetAndPingNeedTheirOwn) {
@@ -104,7 +104,7 @@ TEST_F(Acl, ACommandRefusedInsideARenewalIsNamedAndTheLeaseIsAsItWas) {
   for (const std::string command : {"get", "pttl", "pexpire"}) {
     make_user(documented);
     Client limited(as_limited);
-    Lease lease = lease_of(limited.try_acquire(key));
+    Lease lease = taken(limited, key);
     truth.command({"PEXPIRE", key, "20000"});
     const Deadline before = lease.deadline();
     make_user(all_but("+" + command));
@@ -125,7 +125,7 @@ TEST_F(Acl, ACommandRefusedInsideAReleaseIsNamedAndTheKeyStays) {
   for (const std::string command : {"get", "del"}) {
     make_user(documented);
     Client limited(as_limited);
-    Lease lease = lease_of(limited.try_acquire(key));
+    Lease lease = taken(limited, key);
     make_user(all_but("+" + command));
     EXPECT_EQ(lease.release(), ReleaseOutcome::unavailable);
     std::string capitals = command;
@@ -175,7 +175,7 @@ TEST_F(Acl, AServerThatWantsAPasswordIsDeniedWithoutOne) {
   EXPECT_TRUE(contains(error.detail, "password")) << error.detail;
   expect_for_people(error, key, "127.0.0.1:" + port);
   Client with("redis://:" + secret + "@127.0.0.1:" + port + "/3");
-  Lease lease = lease_of(with.try_acquire(key));
+  Lease lease = taken(with, key);
   RawClient raw(locked.tcp());
   raw.auth(secret);
   EXPECT_FALSE(raw.exists(key));
@@ -194,7 +194,7 @@ TEST_F(Acl, AServerThatWantsAPasswordIsDeniedWithoutOne) {
 TEST_F(Acl, APasswordThatChangedIsAClearErrorOnceTheConnectionIsGone) {
   make_user(documented);
   Client limited(as_limited);
-  Lease lease = lease_of(limited.try_acquire(key));
+  Lease lease = taken(limited, key);
   truth.command({"ACL", "SETUSER", "limited", "resetpass", ">other"});
   truth.command({"CLIENT", "KILL", "USER", "limited"});
   EXPECT_EQ(lease.renew(), RenewOutcome::unavailable);
@@ -206,7 +206,7 @@ TEST_F(Acl, NothingIsEverSentThatALimitedUserOrAManagedServerRefuses) {
   Monitor monitor(server.tcp());
   {
     Client named(server.url_tcp(), {.name = "worker-7"});
-    Lease lease = lease_of(named.try_acquire(key));
+    Lease lease = taken(named, key);
     lease.renew();
     (void)named.inspect(key);
     (void)named.ping();

@@ -112,7 +112,7 @@ TEST_F(Bounds, OfTokensAndFences) {
 }
 
 TEST_F(Bounds, OfClientOptions) {
-  expect_refused_client({.max_connections = 0}, "max_connections must be at least 1");
+  expect_refused_client({.max_connections = 0}, "max_connections must be between 1 and 65,535");
   for (const std::string& name : {std::string("with space"), std::string("line\n"), std::string(257, 'x')}) {
     expect_refused_client({.name = name}, "printable");
   }

@@ -18,6 +18,7 @@ struct Play {
   std::deque<std::string> reads;          // "" is the server's closing
   std::string written;
   bool quiet = true;
+  bool slow = false;  // 50 us a read
 };
 
 class PlayedTransport final : public Transport {
@@ -29,6 +30,10 @@ class PlayedTransport final : public Transport {
     return {n, n == bytes.size() ? IoStatus::ok : IoStatus::failed, std::make_error_code(std::errc::broken_pipe)};
   }
   Io read(std::span<char> into, const Limits&) noexcept override {
+    if (play_.slow) {
+      for (const Deadline until = deadline_in(50us); LeaseClock::now() < until;) {
+      }
+    }
     if (play_.reads.empty()) return {0, IoStatus::timed_out, {}};
     std::string& next = play_.reads.front();
     const std::size_t n = next.copy(into.data(), into.size());
@@ -208,4 +213,58 @@ TEST(Connection, ItsGuessOfTheServersTimeIsNeverTooEarly) {
   EXPECT_EQ(connection->server_time_at_most(sent + 30ms), 5'030'000);
   EXPECT_EQ(connection->server_time_error(sent), 30ms);
   EXPECT_EQ(connection->server_time_error(sent + 1000s), 30ms + 2s) << "clocks drift apart";
+}
+
+TEST(Connection, AReplyThatNobodyAskedForAnswersNothing) {
+  Play play;
+  const auto connection = opened(play);
+  play.reads = {"+mine\r\n+surplus\r\n"};
+  ASSERT_EQ(connection->call(frame(), {}), Delivery::answered);
+  EXPECT_FALSE(connection->quiet()) << "a pool must not lend it again";
+  EXPECT_EQ(connection->call(frame(), {}), Delivery::not_executed);
+  EXPECT_TRUE(connection->dead());
+}
+
+TEST(Connection, ArgumentsThatAServerRepeatsAreNotPassedOn) {
+  Play play;
+  Endpoint e = endpoint();
+  e.password = "hunter2-secret";
+  play.reads = {"-ERR unknown command 'AUTH', with args beginning with: 'hunter2-secret' \r\n" + time_reply};
+  const auto connection = open(play, e);
+  ASSERT_FALSE(connection.has_value());
+  EXPECT_EQ(connection.error().detail.find("hunter2"), std::string::npos) << connection.error().detail;
+}
+
+TEST(Connection, AFullServerIsNotADeniedPassword) {
+  Play play;
+  Endpoint e = endpoint();
+  e.password = "s3cret";
+  e.db = 1;
+  play.reads = {"-ERR max number of clients reached\r\n", ""};
+  const auto connection = open(play, e);
+  ASSERT_FALSE(connection.has_value());
+  EXPECT_EQ(connection.error().code, Errc::connection_closed);
+  EXPECT_NE(connection.error().detail.find("max number of clients"), std::string::npos);
+}
+
+TEST(Connection, ADeniedPasswordStaysDeniedWhenTheServerCloses) {
+  Play play;
+  Endpoint e = endpoint();
+  e.password = "s3cret";
+  play.reads = {"-WRONGPASS invalid\r\n", ""};
+  const auto connection = open(play, e);
+  ASSERT_FALSE(connection.has_value());
+  EXPECT_EQ(connection.error().code, Errc::denied);
+}
+
+TEST(Connection, BytesThatAlwaysComeJustInTimeDoNotCarryACallPastItsLimit) {
+  Play play;
+  const auto connection = opened(play);
+  play.slow = true;
+  play.reads.assign(100'000, "x");  // a reply that does not end; this transport never looks at the time
+  play.reads.front() = "+";
+  const Delivery delivery = connection->call(frame(), {deadline_in(1ms), {}});
+  EXPECT_GT(play.reads.size(), 50'000U);
+  EXPECT_EQ(delivery, Delivery::in_doubt);
+  EXPECT_EQ(connection->error().code, Errc::timed_out);
 }

@@ -240,6 +240,14 @@ bool Contest::kill_inside(Board& board) {
   return inside;
 }
 
+bool Contest::anyone_ended() const {
+  return std::any_of(processes_.begin(), processes_.end(), [](const auto& process) {
+    siginfo_t state{};
+    ::waitid(P_PID, static_cast<id_t>(process->pid(0)), &state, WEXITED | WNOHANG | WNOWAIT);
+    return state.si_pid != 0;
+  });
+}
+
 std::string Contest::finish(Board& board) {
   board.add(Board::over);
   std::string failures;

@@ -84,6 +84,8 @@ class Contest {
   Millis pause_inside(Board&, Millis longest);
   /// Kills somebody inside and puts another in his seat. Whether he really was inside.
   bool kill_inside(Board&);
+  /// Before it is over nobody should.
+  bool anyone_ended() const;
   /// The exit statuses that are not 0, as a text.
   std::string finish(Board&);
 

@@ -3,18 +3,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
+#include "in_child.hpp"
 #include "redlease/redlease.hpp"
 #include "support/children.hpp"
 #include "support/fault_proxy.hpp"
@@ -27,25 +23,6 @@
 namespace redlease {
 inline namespace v0 {
 namespace {
-
-const LeaseOptions lasting{.ttl = Millis(600'000), .op_timeout = Millis(20'000)};
-
-void require(bool truth, const std::string& what) {
-  if (!truth) throw std::runtime_error(what);
-}
-
-// A child of its own for each check, which throws what is wrong.
-void in_child(const std::function<void()>& check, Millis limit = Millis(60'000)) {
-  EXPECT_EQ(run_children(
-                1, [&](int) { check(); }, limit),
-            std::vector<int>{0});
-}
-
-Lease acquire(Client& client, const LeaseKey& key, const LeaseOptions& options = lasting) {
-  auto lease = client.try_acquire(key, options).lease();
-  if (!lease) throw std::runtime_error("could not acquire " + key.str());
-  return *std::move(lease);
-}
 
 std::string client_id(const Lease& lease) { return lease.token().str().substr(0, 16); }
 
@@ -60,7 +37,7 @@ TEST_F(ForkedLease, IsInertInTheChildAndUntouchedInTheParent) {
   Lease lease = acquire(client, "parents");
   LeaseGuard guard(client, "guarded", lasting);
   Monitor monitor(server.unix_socket());
-  in_child([&] {
+  expect_well_in_child([&] {
     require(!lease.held() && lease.remaining() == Millis(0), "the child holds the lease");
     require(!lease.loss(), "the child has lost what it never had");
     require(lease.renew() == RenewOutcome::lost, "the child renewed");
@@ -86,7 +63,7 @@ TEST_F(ForkedLease, SurvivesTheChildsExitWithItsStatics) {
   static std::optional<LeaseGuard> held;
   parents.emplace(server.url_unix());
   held.emplace(*parents, "static", lasting);
-  in_child([] {
+  expect_well_in_child([] {
     // The child's statics are destroyed: those that it inherited, too. Sanitizers need not look for leaks, which are
     // meant.
     static const struct Statics {
@@ -114,7 +91,7 @@ TEST_F(ForkedLease, OfUnknownOutcomeStaysTheParentsToSettle) {
   auto claim = doubtful.try_acquire("doubtful", brisk).claim();
   ASSERT_TRUE(claim);
   ASSERT_TRUE(eventually([&] { return raw.exists("doubtful"); }));
-  in_child([&] {
+  expect_well_in_child([&] {
     require(!std::move(*claim).retry(deadline_in(Millis(1'000))).lease(), "the child got the parent's lease");
     require(std::move(*claim).withdraw(deadline_in(Millis(1'000))) == ReleaseOutcome::not_held, "withdrawn");
   });
@@ -127,7 +104,7 @@ TEST_F(ForkedLease, OfUnknownOutcomeStaysTheParentsToSettle) {
 
 TEST_F(ForkedLease, ChildStartsAfreshOnTheSameClientAndGrandchildAgain) {
   Lease mine = acquire(client, "parents");
-  in_child([&] {
+  expect_well_in_child([&] {
     Lease childs = acquire(client, "childs");
     require(client_id(childs) != client_id(mine), "the child goes by its parent's id");
     require(client.try_acquire("parents", lasting).busy() != nullptr, "the child got the parent's lease");
@@ -192,7 +169,7 @@ TEST_F(ForkedLease, LeaksNoDescriptorThroughExec) {
 TEST_F(ForkedLease, SharedMemoryStoreIsEmptyInTheChild) {
   Client memory("memory:fork-test");
   Lease lease = acquire(memory, "parents");
-  in_child([&] {
+  expect_well_in_child([&] {
     Client again("memory:fork-test");
     for (Client* one : {&memory, &again}) {
       Lease own = acquire(*one, "parents");
@@ -202,48 +179,6 @@ TEST_F(ForkedLease, SharedMemoryStoreIsEmptyInTheChild) {
   EXPECT_TRUE(lease.held());
   EXPECT_EQ(memory.try_acquire("parents", lasting).outcome(), AcquireOutcome::busy);
   EXPECT_EQ(lease.release(), ReleaseOutcome::released);
-}
-
-// The parent's threads are in the middle of calls and hold whatever locks there are.
-TEST_F(ForkedLease, UnderLoadOfThreadsNoChildHangsAndNoThreadOfTheParentNotices) {
-  ClientOptions few;
-  few.max_connections = 2;  // so that the pool's lock is fought for
-  Client shared(server.url_unix(), few);
-  Client memory("memory:");
-  std::atomic<bool> stop{false};
-  std::atomic<int> cycles{0};
-  std::atomic<int> failures{0};
-  const auto load = [&](Client& on, int i) {
-    const LeaseKey key("load:" + std::to_string(i));
-    while (!stop) {
-      auto lease = on.try_acquire(key, lasting).lease();
-      if (!lease || lease->renew() != RenewOutcome::renewed || lease->release() != ReleaseOutcome::released) {
-        ++failures;
-      }
-      ++cycles;
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 6; ++i) threads.emplace_back([&, i] { load(i < 4 ? shared : memory, i); });
-    for (int round = 0; round < 60; ++round) {
-      const int seen = cycles;
-      in_child(
-          [&] {
-            const std::string own = "childs:" + std::to_string(round);
-            for (Client* one : {&shared, &memory}) {
-              Lease lease = acquire(*one, own);
-              require(lease.renew() == RenewOutcome::renewed, "renew: " + lease.last_error().detail);
-              require(lease.release() == ReleaseOutcome::released, "release: " + lease.last_error().detail);
-            }
-          },
-          Millis(30'000));
-      ASSERT_TRUE(eventually([&] { return cycles > seen; }, Millis(30'000))) << "the parent's threads stand still";
-    }
-    stop = true;
-  }
-  EXPECT_EQ(failures, 0);
-  EXPECT_TRUE(raw.keys("load:?").empty());
 }
 
 }  // namespace

@@ -202,7 +202,7 @@ TEST_F(LeaseGuards, MayLiveInAContainer) {
 }
 
 TEST_F(LeaseGuards, TakesOverAHeldLease) {
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   const FencingToken fence = *lease.fencing_token();
   {
     const LeaseGuard guard(client, std::move(lease), {.ttl = 60s});
@@ -213,7 +213,7 @@ TEST_F(LeaseGuards, TakesOverAHeldLease) {
 }
 
 TEST_F(LeaseGuards, TakesOverAnAdoptedLeaseByRenewingItOnce) {
-  Lease giver = lease_of(client.try_acquire(key));
+  Lease giver = taken(client, key);
   giver.abandon();
   const LeaseGuard guard(client, client.adopt(key, giver.token()), {.ttl = 60s});
   EXPECT_TRUE(guard.held());
@@ -224,10 +224,10 @@ TEST_F(LeaseGuards, TakesOverAnAdoptedLeaseByRenewingItOnce) {
 TEST_F(LeaseGuards, RefusesALeaseThatIsNotHeld) {
   Lease gone = client.adopt(key, OwnerToken("nobody's"));
   EXPECT_THROW(LeaseGuard(client, std::move(gone)), LeaseLost);
-  Lease released = lease_of(client.try_acquire(key));
+  Lease released = taken(client, key);
   released.release();
   EXPECT_THROW(LeaseGuard(client, std::move(released)), LeaseLost);
-  Lease expired = lease_of(client.try_acquire(key));
+  Lease expired = taken(client, key);
   clock.advance(30s);
   EXPECT_THROW(LeaseGuard(client, std::move(expired)), LeaseLost);
 }

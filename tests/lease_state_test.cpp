@@ -12,7 +12,7 @@ using namespace testing_support;
 
 class LeaseStates : public ::testing::Test {
  protected:
-  Lease held() { return lease_of(client.try_acquire(key, limited(500ms))); }
+  Lease held() { return taken(client, key, limited(500ms)); }
   void pass_deadline(const Lease& lease) { clock.advance(lease.deadline() - clock.now()); }
   std::size_t requests() {
     std::size_t count = 0;
@@ -183,7 +183,7 @@ TEST_F(LeaseStates, MovedFrom) {
 
 TEST_F(LeaseStates, MovedOverReleasesWhatWasHeld) {
   Lease lease = held();
-  Lease other = lease_of(client.try_acquire(key + "other"));
+  Lease other = taken(client, key + "other");
   lease = std::move(other);
   EXPECT_FALSE(truth.exists(key));
   EXPECT_EQ(lease.key().str(), key + "other");
@@ -206,7 +206,7 @@ TEST_F(LeaseStates, TakenOutOfAResultLeavesAnEmptyOneBehind) {
 }
 
 TEST_F(LeaseStates, InspectShowsWhoHoldsItToEverybody) {
-  const Lease lease = lease_of(client.try_acquire(key, {.label = "nightly run"}));
+  const Lease lease = taken(client, key, {.label = "nightly run"});
   Client elsewhere(server.url_tcp());
   std::this_thread::sleep_for(20ms);
   const LeaseInfo info = elsewhere.inspect(key).value();
@@ -220,7 +220,7 @@ TEST_F(LeaseStates, InspectShowsWhoHoldsItToEverybody) {
 
 TEST_F(LeaseStates, ThousandNamesDoNotMeet) {
   std::vector<Lease> leases;
-  for (int i = 0; i < 1'000; ++i) leases.push_back(lease_of(client.try_acquire(key + std::to_string(i))));
+  for (int i = 0; i < 1'000; ++i) leases.push_back(taken(client, key + std::to_string(i)));
   for (Lease& lease : leases) EXPECT_EQ(lease.release(), ReleaseOutcome::released);
 }
 

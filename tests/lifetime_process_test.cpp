@@ -8,16 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <thread>
-#include <vector>
 
+#include "in_child.hpp"
 #include "redlease/redlease.hpp"
-#include "support/children.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/raw_client.hpp"
 #include "support/redis_server.hpp"
@@ -27,25 +24,6 @@ namespace redlease {
 inline namespace v0 {
 namespace {
 
-const LeaseOptions lasting{.ttl = Millis(600'000), .op_timeout = Millis(20'000)};
-
-void require(bool truth, const std::string& what) {
-  if (!truth) throw std::runtime_error(what);
-}
-
-// In a process of its own, which must end with 0. One that ends by a signal shows as minus its number.
-void expect_exit(const std::function<void()>& body, Millis limit = Millis(60'000)) {
-  EXPECT_EQ(run_children(
-                1, [&](int) { body(); }, limit),
-            std::vector<int>{0});
-}
-
-Lease acquire(Client& client, const LeaseKey& key, const LeaseOptions& options = lasting) {
-  auto lease = client.try_acquire(key, options).lease();
-  if (!lease) throw std::runtime_error("could not acquire " + key.str());
-  return *std::move(lease);
-}
-
 class ProcessEnd : public ::testing::Test {
  protected:
   RedisServer server;
@@ -53,7 +31,7 @@ class ProcessEnd : public ::testing::Test {
 };
 
 TEST_F(ProcessEnd, ByExitGivesBackWhatAStaticGuardHoldsAndTheClientGoesAfterIt) {
-  expect_exit([&] {
+  expect_well_in_child([&] {
     static Client client(server.url_unix());
     static const LeaseGuard guard(client, "static", lasting);
     require(guard.held(), "not held");
@@ -64,7 +42,7 @@ TEST_F(ProcessEnd, ByExitGivesBackWhatAStaticGuardHoldsAndTheClientGoesAfterIt) 
 }
 
 TEST_F(ProcessEnd, ByExitGivesBackThoughTheStaticClientGoesFirst) {
-  expect_exit([&] {
+  expect_well_in_child([&] {
     static std::optional<LeaseGuard> guard;
     static std::optional<Lease> lease;
     static Client client(server.url_unix());
@@ -79,7 +57,7 @@ TEST_F(ProcessEnd, ByExitGivesBackThoughTheStaticClientGoesFirst) {
 
 TEST_F(ProcessEnd, ByQuickExitLeavesTheLeaseToItsTtl) {
   const LeaseOptions brief{.ttl = Millis(3'000)};
-  expect_exit([&] {
+  expect_well_in_child([&] {
     static Client client(server.url_unix());
     static const LeaseGuard guard(client, "static", brief);
     std::quick_exit(0);
@@ -93,7 +71,7 @@ TEST_F(ProcessEnd, ByQuickExitLeavesTheLeaseToItsTtl) {
 TEST_F(ProcessEnd, ByExitDoesNotWaitForAThreadThatWaitsForALease) {
   raw.set("held for ever", "another's");
   const Stopwatch watch;
-  expect_exit([&] {
+  expect_well_in_child([&] {
     auto* client = new Client(server.url_unix());  // outlives the statics: a thread still uses it
     LeaseOptions waiting = lasting;
     waiting.wait = forever;
@@ -110,7 +88,7 @@ TEST_F(ProcessEnd, ByExitDoesNotWaitForAThreadThatWaitsForALease) {
 
 TEST_F(ProcessEnd, SigpipeIsNeverRaised) {
   for (const std::string& url : {server.url_tcp(), server.url_unix()}) {
-    expect_exit([&] {
+    expect_well_in_child([&] {
       ::signal(SIGPIPE, SIG_DFL);
       Client client(url);
       Lease lease = acquire(client, "piped");
@@ -136,7 +114,7 @@ volatile ::sig_atomic_t alarms = 0;
 
 TEST_F(ProcessEnd, AStormOfSignalsBreaksNoCallAndNoReconnect) {
   for (const std::string& url : {server.url_tcp(), server.url_unix()}) {
-    expect_exit([&] {
+    expect_well_in_child([&] {
       RawClient own(server.unix_socket());
       struct sigaction action {};
       action.sa_handler = [](int) { alarms = alarms + 1; };  // and no SA_RESTART
@@ -173,7 +151,7 @@ TEST_F(ProcessEnd, AStormOfSignalsBreaksNoCallAndNoReconnect) {
 TEST_F(ProcessEnd, NothingIsEverWrittenToStdoutOrStderr) {
   const std::string file = server.dir() + "/output";
   const std::uint16_t port = free_port();
-  expect_exit([&] {
+  expect_well_in_child([&] {
     const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     require(fd >= 0 && ::dup2(fd, STDOUT_FILENO) >= 0 && ::dup2(fd, STDERR_FILENO) >= 0, "redirect");
     const LeaseOptions brisk{.ttl = Millis(600'000), .op_timeout = Millis(30)};

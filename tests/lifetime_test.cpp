@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "in_child.hpp"
 #include "redlease/redlease.hpp"
 #include "support/monitor.hpp"
 #include "support/raw_client.hpp"
@@ -19,14 +20,6 @@
 namespace redlease {
 inline namespace v0 {
 namespace {
-
-const LeaseOptions lasting{.ttl = Millis(600'000), .op_timeout = Millis(20'000)};
-
-Lease acquire(Client& client, const LeaseKey& key, const LeaseOptions& options = lasting) {
-  auto lease = client.try_acquire(key, options).lease();
-  if (!lease) throw std::runtime_error("could not acquire " + key.str());
-  return *std::move(lease);
-}
 
 std::ptrdiff_t entries(const char* directory) {
   using Entries = std::filesystem::directory_iterator;

@@ -46,7 +46,7 @@ TEST_F(ScriptedRun, IsCountedExactly) {
   FaultProxy proxy(server.tcp());
   Client client(proxy.url(), {.observer = seen});
   std::vector<Lease> five;
-  for (int i = 0; i < 5; ++i) five.push_back(lease_of(client.try_acquire(key + std::to_string(i))));
+  for (int i = 0; i < 5; ++i) five.push_back(taken(client, key + std::to_string(i)));
   for (int i = 0; i < 2; ++i) busy_of(client.try_acquire(key + "0"));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(five[0].renew(), RenewOutcome::renewed);
   truth.del(key + "1");
@@ -84,7 +84,7 @@ TEST_F(ScriptedRun, IsCountedExactly) {
 TEST_F(ScriptedRun, ALossByTheDeadlineIsSeenToo) {
   FakeClock clock;
   Client client(server.url_tcp(), {.observer = seen, .clock = &clock});
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   clock.advance(60s);
   EXPECT_EQ(lease.release(), ReleaseOutcome::not_held);
   EXPECT_EQ(seen->losses, 1);
@@ -93,7 +93,7 @@ TEST_F(ScriptedRun, ALossByTheDeadlineIsSeenToo) {
 TEST_F(ScriptedRun, APrefixStandsBeforeEveryNameThatIsSent) {
   Client client(server.url_tcp(), {.key_prefix = "prod:"});
   Monitor monitor(server.tcp());
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   EXPECT_EQ(lease.key().str(), key) << "the prefix is not part of the name";
   EXPECT_EQ(truth.get("prod:" + key), lease.token().str());
   lease.renew();
@@ -105,7 +105,7 @@ TEST_F(ScriptedRun, APrefixStandsBeforeEveryNameThatIsSent) {
   (void)fenced_set(client, key + "-resource", "v", FencingToken{1});
   EXPECT_EQ(lease.release(), ReleaseOutcome::released);
   EXPECT_FALSE(truth.exists("prod:" + key));
-  lease_of(client.try_acquire(key)).abandon();
+  taken(client, key).abandon();
   EXPECT_TRUE(client.break_lease(key).value());
   int checked = 0;
   for (const auto& line : monitor.lines()) {
@@ -125,9 +125,9 @@ TEST_F(ScriptedRun, PrefixesAndNamesThatLookAlikeTogetherAreOneKeyAndOthersAreNo
   Client one(server.url_tcp(), {.key_prefix = "prod:"});
   Client two(server.url_tcp(), {.key_prefix = "prod2:"});
   Client none(server.url_tcp());
-  const Lease first = lease_of(one.try_acquire(key));
-  const Lease second = lease_of(two.try_acquire(key));
-  const Lease third = lease_of(none.try_acquire(key));
+  const Lease first = taken(one, key);
+  const Lease second = taken(two, key);
+  const Lease third = taken(none, key);
   EXPECT_EQ(none.try_acquire("prod:" + key).outcome(), AcquireOutcome::busy)
       << "the key on the server is prefix + name";
 }

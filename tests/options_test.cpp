@@ -101,7 +101,9 @@ TEST(ClientOptions, DefaultsAreSound) { EXPECT_EQ(flaw(ClientOptions{}), sound);
 
 TEST(ClientOptions, OneConnectionIsTheLeast) {
   EXPECT_EQ(flaw(ClientOptions{.max_connections = 1}), sound);
-  EXPECT_EQ(flaw(ClientOptions{.max_connections = 0}), "max_connections must be at least 1");
+  EXPECT_EQ(flaw(ClientOptions{.max_connections = 0}), "max_connections must be between 1 and 65,535");
+  EXPECT_EQ(flaw(ClientOptions{.max_connections = 65'535}), std::nullopt);
+  EXPECT_NE(flaw(ClientOptions{.max_connections = std::size_t(-1)}), std::nullopt);
 }
 
 TEST(ClientOptions, NameIsWhatClientSetnameTakes) {

@@ -26,7 +26,7 @@ class Promise10APlainStringKey : public OverBothWays {
 INSTANTIATE_TEST_SUITE_P(Over, Promise10APlainStringKey, both_ways, name_of);
 
 TEST_P(Promise10APlainStringKey, HoldsTheTokenAloneWithTheTtl) {
-  const Lease lease = lease_of(client.try_acquire(key, limited(1s, 20s)));
+  const Lease lease = taken(client, key, limited(1s, 20s));
   EXPECT_EQ(truth.command({"TYPE", key}).text, "string");
   EXPECT_EQ(truth.get(key), lease.token().str());
   EXPECT_LE(truth.pttl(key), 20'000);
@@ -36,7 +36,7 @@ TEST_P(Promise10APlainStringKey, HoldsTheTokenAloneWithTheTtl) {
 }
 
 TEST_P(Promise10APlainStringKey, LeavesNothingButItsHelperBehind) {
-  lease_of(client.try_acquire(key)).release();
+  taken(client, key).release();
   EXPECT_EQ(truth.keys("*" + key + "*"), std::vector<std::string>{meta_of(key)});
 }
 
@@ -45,7 +45,7 @@ TEST_P(Promise10APlainStringKey, HelperKeysShareItsSlotAndBeginWithIt) {
                                    std::pair("{" + key + "}x", "{" + key + "}x:lease:meta"),
                                    std::pair(key + "{}", key + "{}:{" + key + "{}}lease:meta"),
                                    std::pair("a{" + key + "}{b}", "a{" + key + "}{b}:lease:meta")}) {
-    lease_of(client.try_acquire(name)).release();
+    taken(client, name).release();
     EXPECT_TRUE(truth.exists(meta)) << meta;
     EXPECT_TRUE(meta.starts_with(name));
   }
@@ -62,7 +62,7 @@ TEST_P(Promise10APlainStringKey, APlainLockExcludesOursUntilItIsGivenBack) {
 }
 
 TEST_P(Promise10APlainStringKey, OursExcludesAPlainLockAndItsUnlock) {
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   EXPECT_FALSE(plain_lock(key, "plain"));
   EXPECT_FALSE(plain_unlock(key, "plain"));
   EXPECT_EQ(lease.renew(), RenewOutcome::renewed);
@@ -90,7 +90,7 @@ TEST_P(Promise10APlainStringKey, AnEmptyValueIsSomebodysLockToo) {
 }
 
 TEST_P(Promise10APlainStringKey, AForeignHolderBehindOneOfOursIsNotShownAsOurs) {
-  Lease ours = lease_of(client.try_acquire(key, {.label = "mine"}));
+  Lease ours = taken(client, key, {.label = "mine"});
   truth.command({"SET", key, "plain", "PX", "60000"});
   const LeaseInfo info = client.inspect(key).value();
   EXPECT_TRUE(info.held);
@@ -124,7 +124,7 @@ TEST_P(Promise10APlainStringKey, AnotherTypeOfKeyIsRefusedAtOnceAndLeftAsItWas) 
 }
 
 TEST_P(Promise10APlainStringKey, AHelperKeyOfTheWrongTypeDoesNotKeepAReleaseFromDeleting) {
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   truth.del(meta_of(key));
   truth.command({"RPUSH", meta_of(key), "v"});
   EXPECT_EQ(lease.renew(), RenewOutcome::renewed);
@@ -149,7 +149,7 @@ TEST_P(Promise10APlainStringKey, BreakLeaseTakesAPlainLockButNoLongText) {
 
 TEST_P(Promise10APlainStringKey, OneAtomicCommandAndDeclaredKeysOnly) {
   Monitor monitor(server.tcp());
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   lease.renew();
   (void)client.inspect(key);
   Lease adopted = client.adopt(key, lease.token());
@@ -165,9 +165,9 @@ TEST_P(Promise10APlainStringKey, OneAtomicCommandAndDeclaredKeysOnly) {
 }
 
 TEST_P(Promise10APlainStringKey, EachCallIsOneRequest) {
-  lease_of(client.try_acquire(key)).renew();
+  taken(client, key).renew();
   Monitor monitor(server.tcp());
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   lease.renew();
   lease.release();
   std::vector<std::string> names;

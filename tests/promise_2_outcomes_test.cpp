@@ -21,7 +21,7 @@ TEST_P(Promise2FourOutcomesNeverMerged, AFreeKeyIsAcquired) {
 }
 
 TEST_P(Promise2FourOutcomesNeverMerged, AHeldKeyIsBusyAndTellsByWhomAndHowLong) {
-  const Lease lease = lease_of(client.try_acquire(key, {.ttl = 30s, .label = "nightly run"}));
+  const Lease lease = taken(client, key, {.ttl = 30s, .label = "nightly run"});
   Client other(url);
   const Busy busy = busy_of(other.try_acquire(key));
   ASSERT_TRUE(busy.remaining);
@@ -35,7 +35,7 @@ TEST_P(Promise2FourOutcomesNeverMerged, ARequestWithoutAReplyIsUnknownWhateverTh
   Client cut_off(proxy.url());
   for (const bool executed : {true, false}) {
     const std::string name = key + (executed ? "yes" : "no");
-    ASSERT_TRUE(cut_off.ping().has_value());
+    ASSERT_TRUE(reachable(cut_off));
     executed ? proxy.withhold_replies() : proxy.withhold_requests();
     Claim claim = claim_of(cut_off.try_acquire(name, limited(200ms)));
     EXPECT_EQ(truth.get(name), executed ? std::optional(claim.token().str()) : std::nullopt);
@@ -64,7 +64,7 @@ TEST_P(Promise2FourOutcomesNeverMerged, NobodyThereIsUnavailable) {
 }
 
 TEST_P(Promise2FourOutcomesNeverMerged, AGuardNeverRunsItsScopeWithoutTheLease) {
-  const Lease lease = lease_of(client.try_acquire(key));
+  const Lease lease = taken(client, key);
   Client other(url);
   bool ran = false;
   try {
@@ -82,7 +82,7 @@ TEST_P(Promise2FourOutcomesNeverMerged, AGuardNeverRunsItsScopeWithoutTheLease) 
 TEST_P(Promise2FourOutcomesNeverMerged, AGuardTellsUnknownAndUnavailableApartAndWithdraws) {
   FaultProxy proxy(address_of(server), front());
   Client cut_off(proxy.url());
-  ASSERT_TRUE(cut_off.ping().has_value());
+  ASSERT_TRUE(reachable(cut_off));
   proxy.withhold_replies();
   try {
     LeaseGuard guard(cut_off, key, limited(200ms));

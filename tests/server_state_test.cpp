@@ -27,7 +27,7 @@ class ServerState : public ::testing::Test {
 };
 
 TEST_F(ServerState, WithoutMemoryNothingIsGrantedButRenewalAndReleaseWork) {
-  Lease lease = lease_of(client.try_acquire(key + "held"));
+  Lease lease = taken(client, key + "held");
   truth.config_set("maxmemory", "1");
   const AcquireResult refused = client.try_acquire(key);
   const RenewOutcome renewed = lease.renew();
@@ -41,7 +41,7 @@ TEST_F(ServerState, WithoutMemoryNothingIsGrantedButRenewalAndReleaseWork) {
 }
 
 TEST_F(ServerState, AReplicaIsNotReadyAndNothingIsWritten) {
-  Lease lease = lease_of(client.try_acquire(key + "held"));
+  Lease lease = taken(client, key + "held");
   truth.command({"PEXPIRE", key + "held", "20000"});  // so that a renewal must write
   truth.command({"REPLICAOF", "127.0.0.1", "1"});
   const AcquireResult refused = client.try_acquire(key);
@@ -58,7 +58,7 @@ TEST_F(ServerState, AReplicaIsNotReadyAndNothingIsWritten) {
 }
 
 TEST_F(ServerState, TooFewReplicasAreNotReadyAndALeaseCanBeReleasedAfterwards) {
-  Lease lease = lease_of(client.try_acquire(key + "held"));
+  Lease lease = taken(client, key + "held");
   truth.command({"PEXPIRE", key + "held", "20000"});  // so that a renewal must write
   truth.config_set("min-replicas-to-write", "1");
   const AcquireResult refused = client.try_acquire(key);
@@ -83,7 +83,7 @@ TEST_F(ServerState, AFailedSaveIsNotReadyAndNoReleaseIsSilent) {
   RedisServer saving({"save 3600 100000", "dbfilename taken.rdb"});
   RawClient raw(saving.tcp());
   Client of_saving(saving.url_tcp());
-  Lease lease = lease_of(of_saving.try_acquire(key));
+  Lease lease = taken(of_saving, key);
   std::filesystem::create_directories(saving.dir() + "/taken.rdb/x");
   raw.command({"BGSAVE"});
   ASSERT_TRUE(eventually([&] { return raw.info("rdb_last_bgsave_status") == "err"; })) << saving.log();
@@ -98,8 +98,8 @@ TEST_F(ServerState, AFailedSaveIsNotReadyAndNoReleaseIsSilent) {
 
 TEST_F(ServerState, ABusyServerIsNotReadyAndServesAgainAfterwards) {
   truth.config_set("busy-reply-threshold", "20");
-  ASSERT_TRUE(client.ping().has_value());
-  Lease lease = lease_of(client.try_acquire(key + "held"));
+  ASSERT_TRUE(reachable(client));
+  Lease lease = taken(client, key + "held");
   RawClient looper(server.tcp());
   looper.send({"EVAL", "while true do end", "0"});
   ASSERT_TRUE(eventually([&] { return truth.command({"PING"}).text.starts_with("BUSY"); }));
@@ -115,7 +115,7 @@ TEST_F(ServerState, ABusyServerIsNotReadyAndServesAgainAfterwards) {
   EXPECT_EQ(renewed, RenewOutcome::unavailable);
   EXPECT_FALSE(truth.exists(key));
   for (int i = 0; i < 100; ++i) {
-    ASSERT_EQ(lease_of(client.try_acquire(key)).release(), ReleaseOutcome::released);
+    ASSERT_EQ(taken(client, key).release(), ReleaseOutcome::released);
     ASSERT_EQ(lease.renew(), RenewOutcome::renewed);
   }
 }
@@ -154,7 +154,7 @@ TEST_F(LoadingServer, IsTheLastTruthOfAWaitThatEndsBefore) {
 TEST_F(ServerState, ARestartIsALossForTheHolderAndNothingToTheNextCall) {
   RedisServer mortal;
   Client of_mortal(mortal.url_tcp());
-  Lease lease = lease_of(of_mortal.try_acquire(key));
+  Lease lease = taken(of_mortal, key);
   mortal.restart();
   EXPECT_EQ(lease.renew(), RenewOutcome::lost) << lease.last_error().detail;
   EXPECT_EQ(lease.loss(), LossCause::gone);
@@ -166,7 +166,7 @@ TEST_F(ServerState, ARestartIsALossForTheHolderAndNothingToTheNextCall) {
 TEST_F(ServerState, AServerThatGoesAwayForEverIsToldWithTheLeaseIntactUntilItsDeadline) {
   RedisServer mortal;
   Client of_mortal(mortal.url_tcp());
-  Lease lease = lease_of(of_mortal.try_acquire(key));
+  Lease lease = taken(of_mortal, key);
   mortal.kill9();
   const RenewOutcome outcome = lease.renew();
   EXPECT_TRUE(outcome == RenewOutcome::unavailable || outcome == RenewOutcome::unknown) << to_string(outcome);
@@ -200,7 +200,7 @@ TEST_F(ServerState, AClusterNodeWithoutTheSlotIsUnsupportedAndPointsToTheSchemeF
   const AcquireResult result = of_node.acquire(key, {.wait = 20s});
   ASSERT_EQ(result.outcome(), AcquireOutcome::acquired) << describe(result);
   for (const std::string name : {"{a}b", "a{b}{c}", "x"}) {
-    EXPECT_EQ(lease_of(of_node.try_acquire(name)).release(), ReleaseOutcome::released) << name;
+    EXPECT_EQ(taken(of_node, name).release(), ReleaseOutcome::released) << name;
   }
   const Error crossed = error_of(of_node.acquire("a}b{c", {.wait = forever}));
   EXPECT_EQ(crossed.code, Errc::unsupported) << crossed.detail;
@@ -209,7 +209,7 @@ TEST_F(ServerState, AClusterNodeWithoutTheSlotIsUnsupportedAndPointsToTheSchemeF
 TEST_F(ServerState, WithoutScriptCommandEverythingWorks) {
   RedisServer plain({"rename-command SCRIPT \"\"", "rename-command HELLO \"\""});
   Client of_plain(plain.url_tcp());
-  Lease lease = lease_of(of_plain.try_acquire(key));
+  Lease lease = taken(of_plain, key);
   EXPECT_EQ(lease.renew(), RenewOutcome::renewed);
   EXPECT_TRUE(of_plain.inspect(key).value().held);
   EXPECT_EQ(lease.release(), ReleaseOutcome::released);

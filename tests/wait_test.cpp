@@ -37,7 +37,7 @@ class AcquireWithAWait : public OverBothWays {
 INSTANTIATE_TEST_SUITE_P(Over, AcquireWithAWait, both_ways, name_of);
 
 TEST_P(AcquireWithAWait, GetsWhatIsReleasedMeanwhile) {
-  Lease lease = lease_of(client.try_acquire(key));
+  Lease lease = taken(client, key);
   std::jthread releaser([&] {
     std::this_thread::sleep_for(200ms);
     lease.release();
@@ -81,7 +81,7 @@ TEST_P(AcquireWithAWait, TellsBusyAtItsDeadlineNeitherLateNorEarly) {
 
 TEST_P(AcquireWithAWait, OfNothingTriesOnceAndAtOnce) {
   hold(60s);
-  ASSERT_TRUE(client.ping().has_value());
+  ASSERT_TRUE(reachable(client));
   Monitor monitor(server.tcp());
   busy_of(client.acquire(key, patient(0ms)));
   busy_of(client.try_acquire(key, patient(forever)));
@@ -120,7 +120,7 @@ TEST_P(AcquireWithAWait, AStopEndsItsSleep) {
 }
 
 TEST_P(AcquireWithAWait, AStopWithTheCommandOutIsUnknownAndWithdrawn) {
-  ASSERT_TRUE(client.ping().has_value());
+  ASSERT_TRUE(reachable(client));
   Millis best = 1h;
   for (int run = 0; run < 3 && best > 50ms; ++run) {
     ASSERT_TRUE(eventually([&] { return client.ping().has_value(); }));
@@ -149,7 +149,7 @@ TEST_P(AcquireWithAWait, AStopWhileConnectingIsUnavailable) {
 }
 
 TEST_P(AcquireWithAWait, AStopBeforeTheCallSendsNothing) {
-  ASSERT_TRUE(client.ping().has_value());
+  ASSERT_TRUE(reachable(client));
   Monitor monitor(server.tcp());
   std::stop_source source;
   source.request_stop();
@@ -210,7 +210,7 @@ TEST_P(AcquireWithAWait, ARefusedConnectionIsTheLastTruthOfAWaitThatEnds) {
 TEST_P(AcquireWithAWait, ADoubtIsHealedByARetryWithTheSameToken) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(doubtful.ping().has_value());
+  ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
   std::optional<std::string> first_token;
   std::jthread healer([&] {
@@ -228,7 +228,7 @@ TEST_P(AcquireWithAWait, ADoubtIsHealedByARetryWithTheSameToken) {
 TEST_P(AcquireWithAWait, ADoubtThatIsLeftAtTheEndIsToldAsSuch) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(doubtful.ping().has_value());
+  ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
   const Stopwatch watch;
   {

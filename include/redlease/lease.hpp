@@ -1,6 +1,5 @@
 #pragma once
 #include <concepts>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>

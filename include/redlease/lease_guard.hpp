@@ -18,7 +18,8 @@ inline namespace v0 {
 /// A lease tied to a scope: acquired by the constructor, given back by the destructor.
 ///
 /// Nothing renews it in the background yet: it is held for LeaseOptions::ttl, so choose a ttl longer than the work. A
-/// loss is noticed by whichever member is called first after it; that call requests the stop and calls on_lost.
+/// loss is noticed by held(), ensure_held() or stop_token(), whichever is called first after it; that call requests the
+/// stop and calls on_lost.
 ///
 /// Move-only. held(), ensure_held(), deadline() and stop_token() may be called from several threads at once; moving,
 /// releasing and destroying may not overlap with any other call. In a forked child nothing is held.

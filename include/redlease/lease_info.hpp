@@ -22,8 +22,8 @@ struct LeaseInfo {
   std::optional<Millis> remaining;  ///< none: free, or a key that never expires
   std::optional<Millis> held_for;   ///< since the grant, by the server's clock
   FencingToken fence{};             ///< of the last grant that is still remembered; 0: none is
-  std::size_t waiters{};
-  std::vector<std::string> queue;  ///< the first 100, in order
+  std::size_t waiters{};            ///< always 0 yet: there is no queue
+  std::vector<std::string> queue;   ///< the first 100, in order; always empty yet
 };
 
 /// What a fenced resource answered.

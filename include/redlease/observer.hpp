@@ -35,9 +35,9 @@ class REDLEASE_EXPORT Observer {
   virtual void lost(const Event&) noexcept {}
   virtual void released(const Event&) noexcept {}
   virtual void release_failed(const Event&) noexcept {}
-  virtual void orphan_withdrawn(const Event&) noexcept {}
+  virtual void orphan_withdrawn(const Event&) noexcept {}  ///< not called yet
   virtual void connected(const Event&) noexcept {}
-  virtual void stalled(const Event&) noexcept {}  ///< this process did not run for `elapsed`
+  virtual void stalled(const Event&) noexcept {}  ///< this process did not run for `elapsed`; not called yet
 };
 
 }  // namespace v0

@@ -23,7 +23,7 @@ struct LeaseOptions {
   Millis wait{0};
   /// The limit of one call to the server, connecting included; 1 ms to ttl/3. By default ttl/3, at most 1 s.
   std::optional<Millis> op_timeout{};
-  /// LeaseGuard: renew in the background.
+  /// LeaseGuard: renew in the background. No effect yet.
   bool renew{true};
   /// LeaseGuard: no deadline lies later than the acquisition plus this; positive.
   std::optional<Millis> max_hold{};
@@ -33,7 +33,7 @@ struct LeaseOptions {
   std::optional<FencingToken> fence_floor{};
   /// Shown to whoever inspects the key; up to 256 bytes.
   std::string label{};
-  /// LeaseGuard: called once when the lease is lost, with no lock held, never on the thread that renews.
+  /// LeaseGuard: called once when the loss is noticed, with no lock held, on the thread that noticed it.
   std::function<void(LossCause)> on_lost{};
 };
 
@@ -55,12 +55,12 @@ struct TlsOptions {
 
 /// How a Client reaches its server. A value outside its bounds is std::invalid_argument from Client's constructor.
 struct ClientOptions {
-  std::size_t max_connections{16};  ///< for commands, per server; at least 1
-  std::size_t max_inboxes{64};      ///< wake-up connections; waiters beyond share one
+  std::size_t max_connections{16};  ///< for commands, per server; 1 to 65,535
+  std::size_t max_inboxes{64};      ///< wake-up connections; waiters beyond share one; no effect yet
   std::string name{"redlease"};     ///< CLIENT SETNAME: printable, no spaces; empty: none is set
   std::string key_prefix{};         ///< put before every name; up to 511 bytes
   double drift{0.01};               ///< the holder counts ttl less ttl * drift + 2 ms; in [0, 0.5)
-  Millis quarantine{60'000};        ///< quorum: a node that restarted grants nothing for so long; 0: off
+  Millis quarantine{60'000};        ///< quorum: a restarted node grants nothing for so long; 0: off; no effect yet
   unsigned acks{0};                 ///< replicas that must have acknowledged; for now only 0
   TlsOptions tls{};
   std::shared_ptr<Observer> observer{};

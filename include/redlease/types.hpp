@@ -65,6 +65,7 @@ class REDLEASE_EXPORT OwnerToken {
 /// newest it has seen; that alone stops a writer that was paused past its lease. At most 2^53 - 2, so every language
 /// can hold it.
 enum class FencingToken : std::uint64_t {};
+inline constexpr FencingToken highest_fencing_token{(std::uint64_t{1} << 53) - 2};
 
 /// How a lease was lost. `deadline` once the local deadline has passed; `gone` (the key does not exist) or `taken`
 /// (another's token is there) if that was learnt before; `max_hold` when LeaseOptions::max_hold ended it.

@@ -17,7 +17,7 @@ inline namespace v0 {
 
 namespace {
 
-constexpr std::uint64_t highest_fence = (std::uint64_t{1} << 53) - 2;
+constexpr auto highest_fence = static_cast<std::uint64_t>(highest_fencing_token);
 constexpr std::size_t few_names = 1024;
 
 // Grows with the wall clock, as a server's does, so that a fence from before a restart is not met again.

@@ -17,6 +17,8 @@ std::int64_t micros(LeaseClock::duration d) noexcept {
   return std::chrono::duration_cast<std::chrono::microseconds>(d).count();
 }
 
+constexpr Millis stale_time{1'000};  // about eight minutes old
+
 Error doubt_of(Error error) {
   error.detail +=
       ". The whole request left and no answer came, so the lease may be ours on the server: retry or withdraw";
@@ -52,6 +54,14 @@ Error about(std::string_view verb, std::string_view key, Error error) {
   return error;
 }
 
+Error error_of(std::string_view verb, std::string_view key, ScriptAnswer answer) {
+  if (answer.delivery == Delivery::in_doubt) {
+    answer.error.code = Errc::unknown_outcome;
+    answer.error.detail += ". The request left and no answer came: it may have been executed";
+  }
+  return about(verb, key, std::move(answer.error));
+}
+
 RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireRequest& request,
                                         const Limits& limits) const {
   const std::string meta = helper_name(request.key, meta_suffix);
@@ -59,6 +69,10 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
   const Decimal floor(request.floor ? static_cast<std::int64_t>(*request.floor) : 0);
   std::string who(request.holder);
   who.append(" ").append(request.label);
+  // On a connection that has only renewed for long, clocks may have drifted apart.
+  if (connection.server_time_error(LeaseClock::now()) > stale_time) {
+    if (auto error = connection.ask_time(limits)) return {*std::move(error), {}};
+  }
   for (int tries = 1;; ++tries) {
     const Deadline before = LeaseClock::now();
     const auto limit = limits.deadline > before ? limits.deadline - before : LeaseClock::duration::zero();
@@ -99,15 +113,13 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
 }
 
 Acquisition RedisCalls::acquire(const AcquireRequest& request, const Limits& limits) const {
-  const Deadline begun = LeaseClock::now();
   for (int tries = 1;; ++tries) {
     auto lent = pool_.take(limits);
     if (!lent.has_value()) return lent.error();
     Pool::Lent& connection = lent.value();
     Attempt attempt = this->attempt(*connection, request, limits);
     if (auto* doubtful = std::get_if<Doubtful>(&attempt.outcome)) {
-      doubtful->doubt =
-          std::make_unique<RedisDoubt>(*this, connection.keep(), request, attempt.spent_by, limits.deadline - begun);
+      doubtful->doubt = std::make_unique<RedisDoubt>(*this, connection.keep(), request, attempt.spent_by);
       return std::move(attempt.outcome);
     }
     const auto* error = std::get_if<Error>(&attempt.outcome);
@@ -128,11 +140,12 @@ Released RedisCalls::release(std::string_view key, std::string_view token, const
           released.outcome = ReleaseOutcome::released;
         } else if (doubted) {
           released.outcome = ReleaseOutcome::unknown;
-          released.error = {
-              Errc::unknown_outcome,
-              "the connection to " + pool_.endpoint().display +
-                  " broke behind the first release; the second found the lease no longer there, so either the first "
-                  "gave it back or it was lost before"};
+          released.error = about(
+              "release", key,
+              {Errc::unknown_outcome,
+               "the connection to " + pool_.endpoint().display +
+                   " broke behind the first release; the second found the lease no longer there, so either the first "
+                   "gave it back or it was lost before"});
         } else {
           released.outcome = ReleaseOutcome::not_held;
           released.cause = reply.integer == 0 ? LossCause::gone : LossCause::taken;
@@ -142,7 +155,7 @@ Released RedisCalls::release(std::string_view key, std::string_view token, const
   if (answer.reply != nullptr) return released;
   if (answer.error.code == Errc::not_a_lease) return {ReleaseOutcome::not_held, LossCause::taken, {}};
   released.outcome = answer.delivery == Delivery::in_doubt ? ReleaseOutcome::unknown : ReleaseOutcome::unavailable;
-  released.error = std::move(answer.error);
+  released.error = error_of("release", key, std::move(answer));
   return released;
 }
 

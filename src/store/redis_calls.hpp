@@ -32,6 +32,7 @@ class RedisCalls {
     for (int tries = 0; tries < 3; ++tries) {
       auto lent = pool_.take(limits);
       if (!lent.has_value()) {
+        answer = {};
         answer.error = lent.error();
         break;
       }
@@ -41,8 +42,13 @@ class RedisCalls {
       if (answer.reply != nullptr) return answer;
       doubted = doubted || answer.delivery == Delivery::in_doubt;
       if (connection->broken() && !connection->dead()) pool_.park(connection.keep());
-      const bool stale = connection_is_stale(answer, limits);
-      if (!stale || (doubted && after_doubt == AfterDoubt::tell)) break;
+      const bool worth_another = answer.error.code == Errc::connection_closed && LeaseClock::now() < limits.deadline;
+      if (!worth_another || (doubted && after_doubt == AfterDoubt::tell)) break;
+    }
+    if (doubted && answer.delivery == Delivery::not_executed) {
+      answer.error.detail =
+          "a first sending left and its connection broke, so it may have been executed; a second was not: " +
+          answer.error.detail;
     }
     answer.delivery = doubted ? Delivery::in_doubt : Delivery::not_executed;
     return answer;
@@ -63,11 +69,6 @@ class RedisCalls {
   Attempt attempt(Connection&, const AcquireRequest&, const Limits&) const;
 
  private:
-  // The connection broke, and there is time for another.
-  static bool connection_is_stale(const ScriptAnswer& answer, const Limits& limits) noexcept {
-    return answer.error.code == Errc::connection_closed && LeaseClock::now() < limits.deadline;
-  }
-
   Pool& pool_;
   const Clock& clock_;
 };
@@ -77,6 +78,9 @@ bool is_release_answer(const Reply&) noexcept;
 
 // "acquire "invoices": …"
 Error about(std::string_view verb, std::string_view key, Error);
+
+// The same of a call without an answer, whose code becomes unknown_outcome if it is in doubt.
+Error error_of(std::string_view verb, std::string_view key, ScriptAnswer);
 
 }  // namespace v0
 }  // namespace redlease

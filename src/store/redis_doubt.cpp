@@ -11,18 +11,18 @@ namespace redlease {
 inline namespace v0 {
 
 RedisDoubt::RedisDoubt(const RedisCalls& calls, std::unique_ptr<Connection> connection, const AcquireRequest& request,
-                       Deadline spent_by, LeaseClock::duration budget)
+                       Deadline spent_by)
     : calls_(calls),
       connection_(std::move(connection)),
       key_(request.key),
       token_(request.token),
       spent_by_(spent_by),
-      budget_(budget) {}
+      op_timeout_(request.op_timeout) {}
 
 RedisDoubt::~RedisDoubt() {
   if (settled_) return;
   try {
-    const Limits limits{deadline_in(budget_), {}};
+    const Limits limits{deadline_in(op_timeout_), {}};
     if (can_retry()) {
       const std::array<std::string_view, 2> words{key_, token_};
       std::string& frame = connection_->frame();
@@ -47,10 +47,11 @@ Acquisition RedisDoubt::retry(const AcquireRequest& request, const Limits& limit
   // Whatever became of this one, the first may have been executed.
   Error error = std::holds_alternative<Error>(attempt.outcome) ? std::get<Error>(std::move(attempt.outcome))
                                                                : std::get<Doubtful>(std::move(attempt.outcome)).error;
-  error.code = Errc::unknown_outcome;
-  return Doubtful{std::make_unique<RedisDoubt>(calls_, std::move(connection_), request,
-                                               std::max(spent_by_, attempt.spent_by), budget_),
-                  std::move(error)};
+  error = about("acquire", key_,
+                {Errc::unknown_outcome, "the first request may have been executed; asking again: " + error.detail});
+  return Doubtful{
+      std::make_unique<RedisDoubt>(calls_, std::move(connection_), request, std::max(spent_by_, attempt.spent_by)),
+      std::move(error)};
 }
 
 Released RedisDoubt::withdraw(const Limits& limits) {
@@ -68,7 +69,7 @@ Released RedisDoubt::withdraw_behind(const Limits& limits) {
   ScriptAnswer answer;
   answer.delivery = connection_->call(frame, limits);
   if (answer.delivery == Delivery::answered) {
-    judge(answer, *connection_, "EVAL", limits);
+    judge(answer, *connection_);
   } else {
     answer.error = connection_->error();
   }
@@ -78,13 +79,13 @@ Released RedisDoubt::withdraw_behind(const Limits& limits) {
     if (answer.reply->integer == 1) return {ReleaseOutcome::released, {}, {}};
     return {ReleaseOutcome::not_held, answer.reply->integer == 0 ? LossCause::gone : LossCause::taken, {}};
   }
-  if (answer.delivery == Delivery::in_doubt && !connection_->dead()) {
+  if (connection_->broken() && !connection_->dead()) {
     settled_ = true;  // it is on its way
     calls_.pool().park(std::move(connection_));
   }
-  return {answer.delivery == Delivery::in_doubt ? ReleaseOutcome::unknown : ReleaseOutcome::unavailable,
-          {},
-          about("withdraw", key_, std::move(answer.error))};
+  const bool doubt = answer.delivery == Delivery::in_doubt;
+  return {
+      doubt ? ReleaseOutcome::unknown : ReleaseOutcome::unavailable, {}, error_of("withdraw", key_, std::move(answer))};
 }
 
 Released RedisDoubt::withdraw_elsewhere(const Limits& limits) {
@@ -102,7 +103,7 @@ Released RedisDoubt::withdraw_elsewhere(const Limits& limits) {
       settled_ = true;
       return released;
     }
-    if (spent_by_ > limits.deadline) {
+    if (spent_by_ > limits.deadline || spent_by_ == Deadline::max()) {
       return {ReleaseOutcome::unknown,
               {},
               about("withdraw", key_,

@@ -12,9 +12,8 @@ inline namespace v0 {
 // An acquire that may have been executed, and its connection (null or dead where that broke).
 class RedisDoubt final : public Doubt {
  public:
-  // `budget`: what the destructor may take. For `spent_by` see RedisCalls::Attempt.
-  RedisDoubt(const RedisCalls&, std::unique_ptr<Connection>, const AcquireRequest&, Deadline spent_by,
-             LeaseClock::duration budget);
+  // For `spent_by` see RedisCalls::Attempt.
+  RedisDoubt(const RedisCalls&, std::unique_ptr<Connection>, const AcquireRequest&, Deadline spent_by);
   RedisDoubt(const RedisDoubt&) = delete;
   RedisDoubt& operator=(const RedisDoubt&) = delete;
   ~RedisDoubt() override;
@@ -31,7 +30,7 @@ class RedisDoubt final : public Doubt {
   std::unique_ptr<Connection> connection_;
   std::string key_, token_;
   Deadline spent_by_;
-  LeaseClock::duration budget_;
+  Millis op_timeout_;
   bool settled_{false};
 };
 

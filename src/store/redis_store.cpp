@@ -1,6 +1,9 @@
 #include "redlease/store/redis_store.hpp"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "fork.hpp"
@@ -15,7 +18,7 @@ namespace redlease {
 inline namespace v0 {
 
 struct RedisStore::State {
-  Endpoint endpoint;
+  std::string server;
   const Clock& clock;
   PerProcess<Pool> pool;
 
@@ -24,15 +27,6 @@ struct RedisStore::State {
 
 namespace {
 
-// What a call without an answer comes to where the outcome is told as an error.
-Error error_of(std::string_view verb, std::string_view key, ScriptAnswer answer) {
-  if (answer.delivery == Delivery::in_doubt) {
-    answer.error.code = Errc::unknown_outcome;
-    answer.error.detail += ". The request left and no answer came: it may have been executed";
-  }
-  return about(verb, key, std::move(answer.error));
-}
-
 Renewal lost(long long code) {
   Renewal renewal;
   renewal.outcome = RenewOutcome::lost;
@@ -40,11 +34,11 @@ Renewal lost(long long code) {
   return renewal;
 }
 
-Renewal not_renewed(std::string_view key, ScriptAnswer answer) {
+Renewal not_renewed(std::string_view verb, std::string_view key, ScriptAnswer answer) {
   if (answer.error.code == Errc::not_a_lease) return lost(-1);  // something else is at the key
   Renewal renewal;
   renewal.outcome = answer.delivery == Delivery::in_doubt ? RenewOutcome::unknown : RenewOutcome::unavailable;
-  renewal.error = about("renew", key, std::move(answer.error));
+  renewal.error = error_of(verb, key, std::move(answer));
   return renewal;
 }
 
@@ -52,13 +46,13 @@ Renewal not_renewed(std::string_view key, ScriptAnswer answer) {
 
 RedisStore::RedisStore(Endpoint endpoint, std::size_t max_connections, std::shared_ptr<Observer> observer,
                        const Clock& clock)
-    : state_(new State{endpoint, clock, PerProcess<Pool>([endpoint, max_connections, observer] {
+    : state_(new State{endpoint.display, clock, PerProcess<Pool>([endpoint, max_connections, observer] {
                          return new Pool(endpoint, max_connections, observer);
                        })}) {}
 
 RedisStore::~RedisStore() = default;
 
-std::string_view RedisStore::server() const noexcept { return state_->endpoint.display; }
+std::string_view RedisStore::server() const noexcept { return state_->server; }
 
 Acquisition RedisStore::acquire(const AcquireRequest& request, const Limits& limits) {
   Acquisition outcome = state_->calls().acquire(request, limits);
@@ -83,7 +77,7 @@ Renewal RedisStore::renew(std::string_view key, std::string_view token, Millis t
         }
         return true;
       });
-  if (answer.reply == nullptr) return not_renewed(key, std::move(answer));
+  if (answer.reply == nullptr) return not_renewed("renew", key, std::move(answer));
   renewal.counted_from = answer.sent;
   return renewal;
 }
@@ -110,15 +104,13 @@ Renewal RedisStore::adopt(std::string_view key, std::string_view token, Millis t
         }
         return code == 0 || code == -1 || code == -3;
       });
-  if (answer.reply == nullptr) return not_renewed(key, std::move(answer));
+  if (answer.reply == nullptr) return not_renewed("adopt", key, std::move(answer));
   renewal.counted_from = answer.sent;
   return renewal;
 }
 
 Released RedisStore::release(std::string_view key, std::string_view token, const Limits& limits) {
-  Released released = state_->calls().release(key, token, limits);
-  if (released.error.code) released.error = about("release", key, std::move(released.error));
-  return released;
+  return state_->calls().release(key, token, limits);
 }
 
 Result<LeaseInfo> RedisStore::inspect(std::string_view key, const Limits& limits) {
@@ -196,10 +188,7 @@ Result<Unit> RedisStore::ping(const Limits& limits) {
   if (connection.call(frame, limits) != Delivery::answered) return connection.error();
   if (connection.reply().is_error()) {
     const std::string& text = connection.reply().text;
-    const Errc code = classify(text).code;
-    Error error{code, std::string(server()) + " answered PING with " + text};
-    if (const auto what_to_do = advice(code, text); !what_to_do.empty()) error.detail.append(". ").append(what_to_do);
-    return error;
+    return advised({classify(text).code, std::string(server()) + " answered PING with " + text}, text);
   }
   return Unit{};
 }

@@ -10,8 +10,6 @@ inline namespace v0 {
 
 namespace {
 
-constexpr std::string_view eval = "EVAL", evalsha = "EVALSHA";
-
 // EVAL or EVALSHA, the script, how many keys, keys and arguments.
 void append_script(std::string& frame, std::string_view verb, std::string_view script, const ScriptCall& call) {
   std::array<std::string_view, 12> words{verb, script};
@@ -21,35 +19,20 @@ void append_script(std::string& frame, std::string_view verb, std::string_view s
   append_command(frame, std::span(words).first(call.words.size() + 3));
 }
 
-// Whether the server has EVAL or EVALSHA at all. Asked only after a bare "ERR", whose text alone would have to tell.
-// One that has EVALSHA answers NOSCRIPT to a digest that no script has.
-bool has_verb(Connection& connection, std::string_view verb, const Limits& limits) {
-  constexpr std::string_view no_script = "0000000000000000000000000000000000000000";
-  std::string& frame = connection.frame();
-  append_command(frame, {verb, verb == eval ? "return 1" : no_script, "0"});
-  return connection.call(frame, limits) != Delivery::answered || !connection.reply().is_error() ||
-         classify(connection.reply().text).proof != Proof::may_have_run;
-}
-
 Error refused_within(const Reply& reply, const std::string& server) {
   const std::string& command = reply.items[1].text;
   const std::string& text = reply.items[2].text;
   const Errc code = classify_refusal(text);
   std::string detail = server + " refused " + command + " " + quoted(reply.items[3].text) + " inside the script (" +
                        text + "); nothing was granted, changed or given back";
-  if (const auto what_to_do = advice(code, text); !what_to_do.empty()) detail.append(". ").append(what_to_do);
-  return {code, std::move(detail)};
+  return advised({code, std::move(detail)}, text);
 }
 
 }  // namespace
 
-std::int64_t to_number(std::string_view digits) noexcept {
-  std::int64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
+void append_eval(std::string& frame, const ScriptCall& call) {
+  append_script(frame, "EVAL", call.script.source(), call);
 }
-
-void append_eval(std::string& frame, const ScriptCall& call) { append_script(frame, eval, call.script.source(), call); }
 
 bool has_shape(const Reply& reply, std::string_view shape) noexcept {
   if (reply.kind != Reply::Kind::array || reply.elements != shape.size()) return false;
@@ -68,26 +51,24 @@ void not_understood(ScriptAnswer& answer, const Connection& connection) {
 ScriptAnswer run(Connection& connection, const ScriptCall& call, const Limits& limits, const Clock& clock) {
   ScriptAnswer answer;
   std::string& frame = connection.frame();
-  std::string_view verb = evalsha;
-  append_script(frame, verb, call.script.sha(), call);
+  append_script(frame, "EVALSHA", call.script.sha(), call);
   answer.sent = clock.now();
   answer.delivery = connection.call(frame, limits);
   if (answer.delivery == Delivery::answered && connection.reply().is_error() &&
       classify(connection.reply().text).proof == Proof::needs_eval) {
-    verb = eval;
     append_eval(connection.frame(), call);
     answer.sent = clock.now();
     answer.delivery = connection.call(frame, limits);
   }
   if (answer.delivery == Delivery::answered) {
-    judge(answer, connection, verb, limits);
+    judge(answer, connection);
   } else {
     answer.error = connection.error();
   }
   return answer;
 }
 
-void judge(ScriptAnswer& answer, Connection& connection, std::string_view verb, const Limits& limits) {
+void judge(ScriptAnswer& answer, const Connection& connection) {
   const Reply& reply = connection.reply();
   if (!reply.is_error()) {
     if (has_shape(reply, "ittt") && reply.items[0].integer == -2) {
@@ -98,24 +79,23 @@ void judge(ScriptAnswer& answer, Connection& connection, std::string_view verb, 
     }
     return;
   }
-  const std::string text = reply.text;
+  const std::string text(quotable(reply.text));
   const ErrorReply meaning = classify(text);
   answer.error = {meaning.code, connection.server() + " answered " + text};
   if (meaning.proof == Proof::not_executed) {
     answer.delivery = Delivery::not_executed;
     answer.error.detail += "; nothing was executed";
-  } else if (!connection.broken() && !has_verb(connection, verb, limits)) {
+  } else if (text.starts_with("ERR unknown command")) {
+    // The one text that is looked at. Where a server words it otherwise, the outcome is "in doubt", which is true as
+    // well.
     answer.delivery = Delivery::not_executed;
     answer.error.code = Errc::unsupported;
-    answer.error.detail += "; nothing was executed. The server does not have ";
-    answer.error.detail.append(verb).append(", which leases need");
+    answer.error.detail += "; nothing was executed. Leases need EVAL and EVALSHA";
   } else {
     answer.delivery = Delivery::in_doubt;
     answer.error.detail += "; the script may have run in part";
   }
-  if (const auto what_to_do = advice(meaning.code, text); !what_to_do.empty()) {
-    answer.error.detail.append(". ").append(what_to_do);
-  }
+  answer.error = advised(std::move(answer.error), text);
 }
 
 }  // namespace v0

@@ -1,7 +1,6 @@
 #pragma once
 // Running one script on one connection, and what its answer proves.
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,23 +11,10 @@
 #include "redlease/wire/connection.hpp"
 #include "redlease/wire/resp.hpp"
 #include "redlease/wire/script.hpp"
+#include "wire/decimal.hpp"
 
 namespace redlease {
 inline namespace v0 {
-
-// A number as text, without an allocation.
-class Decimal {
- public:
-  explicit Decimal(std::int64_t value) noexcept
-      : size_(static_cast<std::size_t>(std::to_chars(text_.begin(), text_.end(), value).ptr - text_.begin())) {}
-  operator std::string_view() const noexcept { return {text_.data(), size_}; }
-
- private:
-  std::array<char, 24> text_{};
-  std::size_t size_;
-};
-
-std::int64_t to_number(std::string_view digits) noexcept;
 
 // One call of a script: its keys and arguments behind one another.
 struct ScriptCall {
@@ -61,8 +47,8 @@ ScriptAnswer run(Connection&, const ScriptCall&, const Limits&, const Clock&);
 // The text at once, behind whatever was sent before: for withdrawals, where nobody may be there to read a NOSCRIPT.
 void append_eval(std::string& frame, const ScriptCall&);
 
-// Judges the connection's reply to a script sent by `verb`: sets reply, or error and delivery.
-void judge(ScriptAnswer&, Connection&, std::string_view verb, const Limits&);
+// Judges the connection's reply to a script: sets reply, or error and delivery.
+void judge(ScriptAnswer&, const Connection&);
 
 }  // namespace v0
 }  // namespace redlease

@@ -1,10 +1,10 @@
 #include "redlease/wire/connection.hpp"
 
 #include <array>
-#include <charconv>
 #include <span>
 #include <utility>
 
+#include "wire/decimal.hpp"
 #include "wire/server_errors.hpp"
 #include "wire/tls_transport.hpp"
 
@@ -14,12 +14,6 @@ inline namespace v0 {
 namespace {
 
 constexpr std::size_t frame_room = 2'048;  // a renewal of the longest key and token fits
-
-std::int64_t number(std::string_view digits) noexcept {
-  std::int64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
-}
 
 }  // namespace
 
@@ -74,43 +68,47 @@ std::optional<Error> Connection::introduce(const Endpoint& endpoint, const Limit
     fail(written, introduction);
     return error_;
   }
-  std::string refusal;  // the first error reply, which often says why the server then closes
+  std::optional<Error> refused;  // what the first error reply comes to, unless the server closes behind it
+  std::string said;
   for (const Step step : std::span(steps).first(count)) {
     Exchange answer(0, 0);
     if (!await(answer, limits)) {
-      if (!refusal.empty()) error_.detail += ". It had said: " + refusal;
+      // A bare ERR and a close is a server that lets nobody in (too many clients, say), whatever it was an answer to.
+      const bool shut_out = error_.code == Errc::connection_closed && said.starts_with("ERR");
+      if (refused && !shut_out) return refused;
+      if (!said.empty()) error_.detail += ". It had said: " + said;
       return error_;
     }
     if (!reply().is_error()) {
       if (step == time && reply().kind == Reply::Kind::array && reply().elements == 2) {
-        const auto& parts = reply().items;
-        saw_server_time(before, LeaseClock::now(), number(parts[0].text) * 1'000'000 + number(parts[1].text));
+        saw_time_reply(before);
       }
       continue;
     }
-    const ErrorReply meaning = classify(reply().text);
-    if (refusal.empty()) refusal = reply().text;
+    if (refused) continue;
+    const std::string text(quotable(reply().text));
+    const Errc code = classify(text).code;
+    if (said.empty()) said = text;
     if (step == auth) {
-      return Error{meaning.code == Errc::not_ready ? Errc::not_ready : Errc::denied,
-                   server_ + " refused the user or password of the URL (" + reply().text +
-                       "); nothing was sent after it. Check user, password and the user's ACL"};
-    }
-    if (step == select) {
-      return Error{meaning.code == Errc::denied || meaning.code == Errc::not_ready ? meaning.code : Errc::unsupported,
-                   server_ + " refused SELECT " + std::to_string(endpoint.db) + " (" + reply().text +
-                       "); nothing was sent after it. Does the server have that database, and may the user select it?"};
-    }
-    const std::string_view word = reply().first_word();
-    if (step == time && (word == "NOAUTH" || word == "DENIED" || meaning.code == Errc::not_ready)) {
-      return Error{meaning.code, server_ + " lets nobody in (" + reply().text + "); nothing was executed. " +
-                                     (meaning.code == Errc::denied ? "Does the URL lack a password?" : "It may pass")};
+      refused = Error{code == Errc::not_ready ? Errc::not_ready : Errc::denied,
+                      server_ + " refused the user or password of the URL (" + text +
+                          "); nothing was executed. Check user, password and the user's ACL"};
+    } else if (step == select) {
+      refused = Error{code == Errc::denied || code == Errc::not_ready ? code : Errc::unsupported,
+                      server_ + " refused SELECT " + std::to_string(endpoint.db) + " (" + text +
+                          "); nothing was executed. Does the server have that database, and may the user select it?"};
+    } else if (const auto word = reply().first_word();
+               step == time && (word == "NOAUTH" || word == "DENIED" || code == Errc::not_ready)) {
+      refused = Error{code, server_ + " lets nobody in (" + text + "); nothing was executed. " +
+                                (code == Errc::denied ? "Does the URL lack a password?" : "It may pass")};
     }
   }
-  return std::nullopt;
+  return refused;
 }
 
 bool Connection::send(std::string_view frame, const Limits& limits) {
   if (dead_) return false;
+  dead_ = true;  // until it is known better: an exception on the way must not leave a connection that looks sound
   Exchange exchange(frame.size(), owed_);
   const Io written = transport_->write(frame, limits);
   exchange.wrote(written.bytes);
@@ -118,6 +116,7 @@ bool Connection::send(std::string_view frame, const Limits& limits) {
     fail(written, exchange);
     return false;
   }
+  dead_ = false;
   ++owed_;
   return true;
 }
@@ -132,6 +131,11 @@ Delivery Connection::call(std::string_view frame, const Limits& limits) {
     error_ = Error{Errc::timed_out, "the limit had passed before anything was sent to " + server_};
     return exchange.delivery();
   }
+  dead_ = true;  // until it is known better, as in send()
+  if (owed_ == 0 && !reader_.empty()) {
+    error_ = Error{Errc::bad_reply, server_ + " had sent something that nobody asked for; nothing was sent to it"};
+    return exchange.delivery();
+  }
   const Io written = transport_->write(frame, limits);
   exchange.wrote(written.bytes);
   if (written.status != IoStatus::ok) {
@@ -143,11 +147,13 @@ Delivery Connection::call(std::string_view frame, const Limits& limits) {
 }
 
 bool Connection::await(Exchange& exchange, const Limits& limits) {
+  bool heard = false;
   for (;;) {
     switch (reader_.next()) {
       case ReplyReader::State::ready:
         if (!exchange.saw_reply()) continue;
         owed_ = 0;
+        dead_ = false;
         return true;
       case ReplyReader::State::broken:
         dead_ = true;
@@ -156,8 +162,12 @@ bool Connection::await(Exchange& exchange, const Limits& limits) {
         return false;
       case ReplyReader::State::needs_more: break;
     }
+    // Bytes that always come just in time must not carry a call past its limits.
+    if (heard && limits.stop.stop_requested()) return fail({0, IoStatus::cancelled, {}}, exchange), false;
+    if (heard && LeaseClock::now() >= limits.deadline) return fail({0, IoStatus::timed_out, {}}, exchange), false;
     std::array<char, 4'096> bytes;
     const Io got = transport_->read(bytes, limits);
+    heard = heard || got.bytes > 0;
     if (got.bytes > 0) reader_.feed({bytes.data(), got.bytes});
     if (got.status != IoStatus::ok) {
       fail(got, exchange);
@@ -169,6 +179,8 @@ bool Connection::await(Exchange& exchange, const Limits& limits) {
 void Connection::fail(const Io& io, const Exchange& exchange) {
   // With part of a frame gone out the stream is beyond repair; with all of it gone the reply may still come.
   const bool whole = exchange.delivery() == Delivery::in_doubt;
+  dead_ = !whole || (io.status != IoStatus::timed_out && io.status != IoStatus::cancelled);
+  if (!dead_) owed_ = exchange.due();
   switch (io.status) {
     case IoStatus::timed_out: error_ = Error{Errc::timed_out, server_ + " did not answer within the limit"}; break;
     case IoStatus::cancelled:
@@ -180,16 +192,10 @@ void Connection::fail(const Io& io, const Exchange& exchange) {
       error_ = Error{io.error.category() == tls_category() ? Errc::tls_failed : Errc::connection_closed,
                      "the connection to " + server_ + " broke (" + io.error.message() + ")"};
   }
-  if (whole && (io.status == IoStatus::timed_out || io.status == IoStatus::cancelled)) {
-    owed_ = exchange.due();
-  } else {
-    dead_ = true;
-  }
 }
 
 bool Connection::settled() noexcept {
   try {
-    Exchange rest(0, owed_ > 0 ? owed_ - 1 : 0);
     while (owed_ > 0 && !dead_ && !transport_->quiet()) {
       std::array<char, 4'096> bytes;
       const Io got = transport_->read(bytes, Limits{LeaseClock::now(), {}});
@@ -210,6 +216,19 @@ std::optional<std::int64_t> Connection::server_time_at_most(Deadline now) const 
   if (!server_time_) return std::nullopt;
   return server_time_->micros +
          std::chrono::duration_cast<std::chrono::microseconds>(now - server_time_->before).count();
+}
+
+std::optional<Error> Connection::ask_time(const Limits& limits) {
+  append_command(frame(), {"TIME"});
+  const Deadline before = LeaseClock::now();
+  if (call(frame_, limits) != Delivery::answered) return error_;
+  if (reply().kind == Reply::Kind::array && reply().elements == 2) saw_time_reply(before);
+  return std::nullopt;
+}
+
+void Connection::saw_time_reply(Deadline before) noexcept {
+  const auto& parts = reply().items;
+  saw_server_time(before, LeaseClock::now(), to_number(parts[0].text) * 1'000'000 + to_number(parts[1].text));
 }
 
 LeaseClock::duration Connection::server_time_error(Deadline now) const noexcept {

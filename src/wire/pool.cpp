@@ -39,21 +39,22 @@ Result<Pool::Lent> Pool::take(const Limits& limits) {
     std::unique_ptr<Connection> found;
     {
       const MutexLock lock(s.mutex);
-      if (!s.parked.empty()) std::erase_if(s.parked, [](const auto& parked) { return parked->settled(); });
+      std::erase_if(s.parked, [](const auto& parked) { return parked->settled(); });
       while (s.idle.empty() && s.counted >= bound_) {
-        const auto left = limits.deadline - LeaseClock::now();
+        const Deadline now = LeaseClock::now();
         if (limits.stop.stop_requested()) {
           return Error{Errc::cancelled, "a stop was requested while waiting for a free connection to " +
                                             endpoint_.display + "; nothing was sent"};
         }
-        if (left <= LeaseClock::duration::zero()) {
+        if (now >= limits.deadline) {
           return Error{Errc::too_many_connections,
                        "all " + std::to_string(bound_) + " connections to " + endpoint_.display +
                            " were in use until the limit; nothing was sent. Raise ClientOptions::max_connections"};
         }
         ++s.takers;
         // In slices: a wait of centuries overflows the library's clock arithmetic.
-        s.given_back.wait_for(s.mutex, limits.stop, std::min<LeaseClock::duration>(left, std::chrono::seconds(1)),
+        s.given_back.wait_for(s.mutex, limits.stop,
+                              std::min<LeaseClock::duration>(limits.deadline - now, std::chrono::seconds(1)),
                               [&]() REDLEASE_REQUIRES(s.mutex) { return !s.idle.empty() || s.counted < bound_; });
         --s.takers;
       }

@@ -49,13 +49,19 @@ const Row* find(std::string_view text) noexcept {
 // "@user_script: 12: -OOM command…" (up to Redis 6.2) is "OOM command…".
 std::string_view bare(std::string_view text) noexcept {
   if (text.starts_with('@')) {
-    for (int colons = 0; colons < 2; ++colons) text.remove_prefix(std::min(text.find(": "), text.size() - 2) + 2);
+    for (int colons = 0; colons < 2; ++colons) {
+      if (const auto at = text.find(": "); at != std::string_view::npos) text.remove_prefix(at + 2);
+    }
   }
   if (text.starts_with('-')) text.remove_prefix(1);
   return text;
 }
 
 }  // namespace
+
+std::string_view quotable(std::string_view error_text) noexcept {
+  return error_text.substr(0, error_text.find(", with args"));
+}
 
 ErrorReply classify(std::string_view error_text) noexcept {
   const Row* row = find(error_text);
@@ -74,6 +80,13 @@ std::string_view advice(Errc code, std::string_view error_text) noexcept {
              ? "The user needs +eval +evalsha +get +set +del +pttl +pexpire +time (and +hget +hset +exists "
                "for fenced_set, +ping for ping) on keys that begin with the lease's name"
              : "";
+}
+
+Error advised(Error error, std::string_view error_text) {
+  if (const auto what_to_do = advice(static_cast<Errc>(error.code.value()), error_text); !what_to_do.empty()) {
+    error.detail.append(". ").append(what_to_do);
+  }
+  return error;
 }
 
 }  // namespace v0

@@ -20,6 +20,10 @@ struct ErrorReply {
   Proof proof;
 };
 
+// What of an error reply may be shown: servers repeat the arguments of a command that they do not know, passwords and
+// tokens among them.
+std::string_view quotable(std::string_view error_text) noexcept;
+
 // By the reply's first word alone: the rest of the text differs between servers and versions.
 ErrorReply classify(std::string_view error_text) noexcept;
 
@@ -29,6 +33,9 @@ Errc classify_refusal(std::string_view error_text) noexcept;
 
 // A sentence on what to do about it; empty if there is nothing to say.
 std::string_view advice(Errc, std::string_view error_text) noexcept;
+
+// The error with that sentence behind its detail.
+Error advised(Error, std::string_view error_text);
 
 }  // namespace v0
 }  // namespace redlease

@@ -30,11 +30,6 @@ Duration left_until(Deadline deadline) noexcept {
   return deadline <= now ? Duration::zero() : deadline - now;
 }
 
-IoStatus over(const Limits& limits) noexcept {
-  if (limits.stop.stop_requested()) return IoStatus::cancelled;
-  return LeaseClock::now() >= limits.deadline ? IoStatus::timed_out : IoStatus::ok;
-}
-
 // Looks once even if the limits are past already: what is there is worth more than the news that time is up.
 // failed: errno says how.
 IoStatus wait_ready(int fd, short events, const Limits& limits) noexcept {
@@ -91,6 +86,11 @@ bool meets_itself(int fd) noexcept {
 Dialled not_dialled(int number) noexcept { return {OwnedFd{}, IoStatus::failed, system_error(number)}; }
 
 }  // namespace
+
+IoStatus over(const Limits& limits) noexcept {
+  if (limits.stop.stop_requested()) return IoStatus::cancelled;
+  return LeaseClock::now() >= limits.deadline ? IoStatus::timed_out : IoStatus::ok;
+}
 
 SocketAddress unix_address(const std::string& path) {
   sockaddr_un address{};

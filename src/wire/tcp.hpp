@@ -5,12 +5,16 @@
 #include <chrono>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "fork.hpp"
 #include "redlease/wire/transport.hpp"
 
 namespace redlease {
 inline namespace v0 {
+
+// Whether a call is past its limits.
+IoStatus over(const Limits&) noexcept;
 
 struct SocketAddress {
   sockaddr_storage storage{};

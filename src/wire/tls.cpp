@@ -110,7 +110,7 @@ Error explained(const Io& end, const TlsTransport& transport, const Endpoint& en
   }
   if (end.status == IoStatus::closed || end.error == std::errc::connection_reset ||
       end.error == std::errc::broken_pipe) {
-    return failure(Errc::tls_failed, endpoint,
+    return failure(Errc::connection_closed, endpoint,
                    transport.heard() ? "the server closed it in the handshake" + nothing
                                      : "the server closed it without a word, and does not seem to speak TLS on this "
                                        "port" +

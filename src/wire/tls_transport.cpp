@@ -89,6 +89,7 @@ Io TlsTransport::handshake(const Limits& limits) noexcept {
     if (failure.status != IoStatus::ok) return failure;
     if (sent.status != IoStatus::ok) return sent;
     if (result == 1) return {};
+    if (const IoStatus status = over(limits); status != IoStatus::ok) return {0, status, {}};
     if (const Io got = fill(limits); got.status != IoStatus::ok) return got;
   }
 }
@@ -98,8 +99,7 @@ Io TlsTransport::write(std::string_view bytes, const Limits& limits) noexcept {
   std::size_t done = 0;
   while (done < bytes.size()) {
     // Before a record is made: one that stays behind would stand between the server and all later ones.
-    if (limits.stop.stop_requested()) return {done, IoStatus::cancelled, {}};
-    if (LeaseClock::now() >= limits.deadline) return {done, IoStatus::timed_out, {}};
+    if (const IoStatus status = over(limits); status != IoStatus::ok) return {done, status, {}};
     const std::size_t size = std::min(bytes.size() - done, record_size);
     ::ERR_clear_error();
     const int result = ::SSL_write(ssl_.get(), bytes.data() + done, static_cast<int>(size));
@@ -115,7 +115,7 @@ Io TlsTransport::write(std::string_view bytes, const Limits& limits) noexcept {
 
 Io TlsTransport::read(std::span<char> into, const Limits& limits) noexcept {
   if (!openssl_lives()) return at_exit();
-  for (;;) {
+  for (bool filled = false;; filled = true) {
     ::ERR_clear_error();
     const int size = static_cast<int>(std::min<std::size_t>(into.size(), INT32_MAX));
     const int result = ::SSL_read(ssl_.get(), into.data(), size);
@@ -124,6 +124,8 @@ Io TlsTransport::read(std::span<char> into, const Limits& limits) noexcept {
     if (error != SSL_ERROR_WANT_READ) return broken(error);
     // An answer to a KeyUpdate, say. The other end may wait for it.
     if (const Io sent = flush(limits); sent.status != IoStatus::ok) return sent;
+    // Records without data that always come just in time must not carry a call past its limits.
+    if (const IoStatus status = over(limits); filled && status != IoStatus::ok) return {0, status, {}};
     if (const Io got = fill(limits); got.status != IoStatus::ok) return got;
   }
 }

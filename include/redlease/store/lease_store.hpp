@@ -21,6 +21,7 @@ struct AcquireRequest {
   std::optional<FencingToken> floor{};  ///< the fence granted is higher
   std::string_view holder{};            ///< "host:pid", no spaces
   std::string_view label{};
+  Millis op_timeout{1'000};  ///< what dropping a doubt about it may take
 };
 
 /// Ours. `counted_from` was read before the first byte of the request that got it left.

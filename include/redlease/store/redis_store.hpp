@@ -14,7 +14,8 @@ inline namespace v0 {
 
 class Observer;
 
-/// Leases on one Redis or Valkey server. Thread-safe; makes no connection before it needs one; a forked child starts afresh.
+/// Leases on one Redis or Valkey server. Thread-safe; makes no connection before it needs one; a forked child starts
+/// afresh.
 class REDLEASE_EXPORT RedisStore final : public LeaseStore {
  public:
   /// `clock` stamps what is granted and must outlive the store; limits are always LeaseClock time.

@@ -50,7 +50,7 @@ class REDLEASE_EXPORT Connection {
   bool dead() const noexcept { return dead_; }
 
   /// Nothing has come that nobody asked for, and the server has not closed it. Never blocks.
-  bool quiet() noexcept { return !broken() && transport_->quiet(); }
+  bool quiet() noexcept { return !broken() && reader_.empty() && transport_->quiet(); }
 
   /// Reads what has come of the replies owed, without waiting. True when none is owed any more or the connection is
   /// dead.
@@ -64,6 +64,8 @@ class REDLEASE_EXPORT Connection {
   /// By how much that may be too far on: the round trip in which it was told, and 0.2 % of the time since, as clocks
   /// drift.
   LeaseClock::duration server_time_error(Deadline now) const noexcept;
+  /// Asks anew. An error if that could not be done; a server that refuses to tell is none.
+  std::optional<Error> ask_time(const Limits&);
   /// The server said `micros` in answer to something sent after `before`; the answer was here at `after`.
   void saw_server_time(Deadline before, Deadline after, std::int64_t micros) noexcept;
 
@@ -72,6 +74,7 @@ class REDLEASE_EXPORT Connection {
   std::optional<Error> introduce(const Endpoint&, const Limits&);
   bool await(Exchange&, const Limits&);
   void fail(const Io&, const Exchange&);
+  void saw_time_reply(Deadline before) noexcept;
 
   std::unique_ptr<Transport> transport_;
   std::string server_;

@@ -61,6 +61,9 @@ class REDLEASE_EXPORT ReplyReader {
   /// The reply that next() completed; until next() is called again.
   const Reply& reply() const noexcept { return root_; }
 
+  /// Nothing is left of what was fed.
+  bool empty() const noexcept { return bytes_ == 0; }
+
   /// Why it is broken.
   const std::string& trouble() const noexcept { return trouble_; }
 
