@@ -223,13 +223,13 @@ TEST_F(LeaseGuards, TakesOverAnAdoptedLeaseByRenewingItOnce) {
 
 TEST_F(LeaseGuards, RefusesALeaseThatIsNotHeld) {
   Lease gone = client.adopt(key, OwnerToken("nobody's"));
-  EXPECT_THROW(LeaseGuard(client, std::move(gone)), LeaseLost);
+  EXPECT_THROW((void)LeaseGuard(client, std::move(gone)).owns(), LeaseLost);
   Lease released = taken(client, key);
   released.release();
-  EXPECT_THROW(LeaseGuard(client, std::move(released)), LeaseLost);
+  EXPECT_THROW((void)LeaseGuard(client, std::move(released)).owns(), LeaseLost);
   Lease expired = taken(client, key);
   clock.advance(30s);
-  EXPECT_THROW(LeaseGuard(client, std::move(expired)), LeaseLost);
+  EXPECT_THROW((void)LeaseGuard(client, std::move(expired)).owns(), LeaseLost);
 }
 
 TEST_F(LeaseGuards, ThatCannotBeHadThrowsWithTheTruth) {

@@ -178,7 +178,7 @@ TEST_F(LeaseStates, MovedFrom) {
   EXPECT_FALSE(lease.last_error().code);
   lease.abandon();
   EXPECT_TRUE(moved.held());
-  EXPECT_THROW(LeaseGuard(client, std::move(lease)), LeaseLost);
+  EXPECT_THROW((void)LeaseGuard(client, std::move(lease)).owns(), LeaseLost);
 }
 
 TEST_F(LeaseStates, MovedOverReleasesWhatWasHeld) {

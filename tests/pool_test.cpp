@@ -136,7 +136,6 @@ TEST_P(PoolOfAClient, AStuckReplyDoesNotHoldUpOtherNames) {
 
 TEST_P(PoolOfAClient, ConnectionsThatOweAReplyAreKeptButNotCountedAndNotForEver) {
   Client doubtful(proxy.url(), {.max_connections = 1});
-  Faults silent;
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(reachable(doubtful));
     proxy.withhold_replies();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -164,10 +165,20 @@ class SpyStore final : public LeaseStore {
 };
 
 enum class Way { tcp, unix_socket };
+inline void PrintTo(Way way, std::ostream* to) { *to << (way == Way::tcp ? "tcp" : "unix"); }
 
 // Each test runs over TCP and over a unix socket, with a proxy in between where it wants one.
 class OverBothWays : public ::testing::TestWithParam<Way> {
  protected:
+  // So that the server knows the scripts, and a request whose reply is withheld was carried out.
+  OverBothWays() {
+    Client first(url);
+    Lease lease = taken(first, fresh_key());
+    (void)lease.renew();
+    (void)lease.release();
+    (void)first.inspect(key);
+  }
+
   static ServerAddress address_of(const RedisServer& server) {
     return GetParam() == Way::tcp ? server.tcp() : server.unix_socket();
   }

@@ -26,6 +26,7 @@ struct Case {
   const char* reply;
   Errc code;
 };
+void PrintTo(const Case& tested, std::ostream* to) { *to << tested.reply; }
 
 class ServerReply : public ::testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(ByFirstWord, ServerReply,

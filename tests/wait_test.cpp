@@ -154,7 +154,7 @@ TEST_P(AcquireWithAWait, AStopBeforeTheCallSendsNothing) {
   std::stop_source source;
   source.request_stop();
   EXPECT_EQ(error_of(client.acquire(key, patient(forever), source.get_token())).code, Errc::cancelled);
-  EXPECT_THROW(LeaseGuard(client, key, patient(forever), source.get_token()), AcquireError);
+  EXPECT_THROW((void)LeaseGuard(client, key, patient(forever), source.get_token()).owns(), AcquireError);
   EXPECT_TRUE(monitor.lines().empty());
   EXPECT_FALSE(truth.exists(key));
 }
