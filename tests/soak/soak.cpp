@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     const Deadline begun = LeaseClock::now();
     bool warm = false;
     while (LeaseClock::now() < begun + length) {
-      std::this_thread::sleep_for(length / 20);
+      std::this_thread::sleep_for(Millis(length) / 20);
       now = Size();
       // A quarter of the time for buffers, pools and the allocator to find their size.
       if (!warm && LeaseClock::now() >= begun + length / 4) {
