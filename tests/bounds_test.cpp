@@ -152,7 +152,6 @@ TEST(BoundsWithin, EveryLimitItselfIsAccepted) {
   Client client(
       server.url_unix(),
       {.max_connections = 1, .name = std::string(256, 'n'), .key_prefix = std::string(500, 'p'), .drift = 0.49});
-  const std::string name = key + std::string(12 - key.size(), 'x');
   const std::vector<LeaseOptions> accepted{
       {.ttl = 10ms, .op_timeout = 3ms},
       {.ttl = 24h, .wait = forever, .op_timeout = Millis(8h), .max_hold = Millis::max(), .stop_before = Millis(12h)},
@@ -161,6 +160,8 @@ TEST(BoundsWithin, EveryLimitItselfIsAccepted) {
   for (const LeaseOptions& options : accepted) {
     EXPECT_EQ(flaw(options), std::nullopt);
     // The shortest may be over before its answer is here; nothing may be refused.
+    std::string name = fresh_key();
+    name.resize(12, 'x');
     AcquireResult result = client.try_acquire(name, options);
     if (options.ttl > 10ms) {
       EXPECT_EQ(result.outcome(), AcquireOutcome::acquired) << describe(result);

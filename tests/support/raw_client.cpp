@@ -84,7 +84,8 @@ std::vector<std::string> RawClient::keys(const std::string& pattern) {
 }
 
 std::string RawClient::info(const std::string& field) {
-  const std::string text = "\n" + expect(RawReply::Kind::text, {"INFO", "everything"}).text;
+  std::string text = "\n";
+  text += expect(RawReply::Kind::text, {"INFO", "everything"}).text;
   const std::size_t at = text.find("\n" + field + ":");
   if (at == std::string::npos) throw std::runtime_error("INFO has no field " + field);
   const std::size_t begin = at + field.size() + 2;
