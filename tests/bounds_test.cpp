@@ -148,7 +148,6 @@ TEST_F(Bounds, OfUrls) {
 
 TEST(BoundsWithin, EveryLimitItselfIsAccepted) {
   RedisServer& server = shared_server();
-  const std::string key = fresh_key();
   Client client(
       server.url_unix(),
       {.max_connections = 1, .name = std::string(256, 'n'), .key_prefix = std::string(500, 'p'), .drift = 0.49});

@@ -37,7 +37,7 @@ TEST_P(Promise2FourOutcomesNeverMerged, ARequestWithoutAReplyIsUnknownWhateverTh
     const std::string name = key + (executed ? "yes" : "no");
     ASSERT_TRUE(reachable(cut_off));
     executed ? proxy.withhold_replies() : proxy.withhold_requests();
-    Claim claim = claim_of(cut_off.try_acquire(name, limited(200ms)));
+    Claim claim = claim_of(cut_off.try_acquire(name, limited(300ms)));
     EXPECT_EQ(truth.get(name), executed ? std::optional(claim.token().str()) : std::nullopt);
     EXPECT_EQ(claim.error().code, Errc::unknown_outcome);
     expect_for_people(claim.error(), name, proxy.address().path.empty() ? "127.0.0.1" : proxy.address().path);
@@ -85,7 +85,7 @@ TEST_P(Promise2FourOutcomesNeverMerged, AGuardTellsUnknownAndUnavailableApartAnd
   ASSERT_TRUE(reachable(cut_off));
   proxy.withhold_replies();
   try {
-    LeaseGuard guard(cut_off, key, limited(200ms));
+    LeaseGuard guard(cut_off, key, limited(300ms));
     FAIL() << "a lease without an answer";
   } catch (const AcquireError& error) {
     EXPECT_EQ(error.outcome(), AcquireOutcome::unknown);
@@ -95,7 +95,7 @@ TEST_P(Promise2FourOutcomesNeverMerged, AGuardTellsUnknownAndUnavailableApartAnd
   proxy.drop_all();
   proxy.refuse();
   try {
-    LeaseGuard guard(cut_off, key, std::try_to_lock, limited(200ms));
+    LeaseGuard guard(cut_off, key, std::try_to_lock, limited(300ms));
     FAIL() << "a lease without a server";
   } catch (const AcquireError& error) {
     EXPECT_EQ(error.outcome(), AcquireOutcome::unavailable);

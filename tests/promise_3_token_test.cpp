@@ -48,7 +48,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ARetryBehindTheDoubtfulCommandFindsItsOwn
   Client doubtful(proxy.url());
   ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
-  Claim claim = claim_of(doubtful.try_acquire(key, limited(200ms)));
+  Claim claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
   const std::string token = claim.token().str();
   ASSERT_EQ(truth.get(key), token);
   const std::string fence_on_server = truth.get(meta_of(key)).value();
@@ -82,7 +82,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ARetryWithoutItsConnectionWithdrawsTheTok
   Client doubtful(proxy.url());
   ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
-  Claim claim = claim_of(doubtful.try_acquire(key, limited(200ms)));
+  Claim claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
   const std::string token = claim.token().str();
   ASSERT_EQ(truth.get(key), token);
   Monitor monitor(server.tcp());
@@ -110,7 +110,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, AWithdrawnTokenIsNeverSentAgain) {
   Client doubtful(proxy.url());
   ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
-  Claim claim = claim_of(doubtful.try_acquire(key, limited(200ms)));
+  Claim claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
   const std::string token = claim.token().str();
   proxy.heal();
   EXPECT_EQ(std::move(claim).withdraw(deadline_in(5s)), ReleaseOutcome::released);
@@ -129,7 +129,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, AnAbandonedClaimLeavesItsTokenToBeHandedO
   Client doubtful(proxy.url());
   ASSERT_TRUE(reachable(doubtful));
   proxy.withhold_replies();
-  Claim claim = claim_of(doubtful.try_acquire(key, limited(200ms)));
+  Claim claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
   const OwnerToken token = claim.token();
   std::move(claim).abandon();
   proxy.heal();
