@@ -1,109 +1,15 @@
-#include <chrono>
 #include <string>
 #include <utility>
 
 #include "core.hpp"
-#include "helper_names.hpp"
 #include "redlease/lease.hpp"
 
 namespace redlease {
 inline namespace v0 {
 
-namespace {
-
-// A grant that came when its time was over, so that it counts as doubtful: it can only be taken back.
-class LateGrant final : public Doubt {
- public:
-  LateGrant(const Wish& wish, const OwnerToken& token) : wish_(wish), token_(token) {}
-  LateGrant(const LateGrant&) = delete;
-  LateGrant& operator=(const LateGrant&) = delete;
-  ~LateGrant() override {
-    try {
-      if (!settled_) (void)withdraw({deadline_in(wish_.op_timeout), {}});
-    } catch (...) {
-      // Out of memory: the ttl will have to do.
-    }
-  }
-  bool can_retry() noexcept override { return false; }
-  Acquisition retry(const AcquireRequest&, const Limits&) override {
-    return Error{Errc::timed_out, "the lease was granted too late to be of use"};
-  }
-  Released withdraw(const Limits& limits) override {
-    Released released = wish_.core->store->release(wish_.full_key, token_.str(), limits);
-    settled_ = released.outcome != ReleaseOutcome::unavailable;
-    return released;
-  }
-  void abandon() noexcept override { settled_ = true; }
-
- private:
-  Wish wish_;
-  OwnerToken token_;
-  bool settled_{false};
-};
-
-bool nothing_left(ReleaseOutcome outcome) noexcept {
-  return outcome == ReleaseOutcome::released || outcome == ReleaseOutcome::not_held;
-}
-
-}  // namespace
-
-Lease LeaseMaker::adopted(Wish wish, const OwnerToken& token) {
-  return Lease(std::make_unique<Lease::State>(std::move(wish), token, Phase::adopted));
-}
-
 Claim LeaseMaker::claim(const Wish& wish, const OwnerToken& token, Doubtful doubtful) {
   return Claim(std::unique_ptr<Claim::State>(
       new Claim::State{wish, token, std::move(doubtful.doubt), std::move(doubtful.error)}));
-}
-
-AcquireResult LeaseMaker::acquire(const Wish& wish, const Limits& limits) {
-  const OwnerToken token = OwnerToken::generate();
-  const Deadline begun = wish.core->clock.now();
-  return settle(wish, token, wish.core->store->acquire(wish.request(token), limits), begun, limits);
-}
-
-AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acquisition acquisition, Deadline begun,
-                                 const Limits& limits) {
-  const Core& core = *wish.core;
-  Event event{.key = wish.key.str(), .elapsed = core.clock.now() - begun};
-  if (const auto* granted = std::get_if<Granted>(&acquisition)) {
-    auto state = std::make_unique<Lease::State>(wish, token, Phase::held);
-    state->acquired = granted->counted_from;
-    state->fence = granted->fence;
-    state->count_from(granted->counted_from);
-    if (core.clock.now() >= state->deadline) return too_late(wish, token, limits);
-    core.tell(&Observer::acquired, event);
-    return Lease(std::move(state));
-  }
-  if (auto* busy = std::get_if<Busy>(&acquisition)) {
-    core.tell(&Observer::busy, event);
-    return std::move(*busy);
-  }
-  if (auto* doubtful = std::get_if<Doubtful>(&acquisition)) {
-    event.error = &doubtful->error;
-    core.tell(&Observer::unknown, event);
-    return claim(wish, token, std::move(*doubtful));
-  }
-  auto& error = std::get<Error>(acquisition);
-  event.error = &error;
-  core.tell(&Observer::unavailable, event);
-  return Unavailable{std::move(error)};
-}
-
-// The process stood still between the request and its answer, or the answer took that long.
-AcquireResult LeaseMaker::too_late(const Wish& wish, const OwnerToken& token, const Limits& limits) {
-  Error error{Errc::timed_out, "acquire " + quoted(wish.key.str()) + " at " + std::string(wish.core->store->server()) +
-                                   ": the lease was granted, but its time was over when the answer was read; it "};
-  Claim late = claim(wish, token, {std::make_unique<LateGrant>(wish, token), error});
-  if (nothing_left(withdraw(late, {deadline_after(LeaseClock::now(), wish.op_timeout), limits.stop}))) {
-    error.detail += "was given back. Was this process paused?";
-    wish.core->tell(&Observer::unavailable, {.key = wish.key.str(), .error = &error});
-    return Unavailable{std::move(error)};
-  }
-  late.state_->error.code = Errc::unknown_outcome;
-  late.state_->error.detail += "could not be given back and stands until its ttl. Was this process paused?";
-  wish.core->tell(&Observer::unknown, {.key = wish.key.str(), .error = &late.state_->error});
-  return late;
 }
 
 AcquireResult LeaseMaker::retry(Claim claim, const Limits& limits) {

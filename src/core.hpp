@@ -110,6 +110,11 @@ struct Claim::State {
   Error error;
 };
 
+// Of a withdrawal: the doubt is over.
+constexpr bool nothing_left(ReleaseOutcome outcome) noexcept {
+  return outcome == ReleaseOutcome::released || outcome == ReleaseOutcome::not_held;
+}
+
 struct LeaseMaker {
   static const std::shared_ptr<Core>& core(const Client& client) noexcept { return client.state_->core; }
   static Lease::State& state(Lease& lease) noexcept { return *lease.state_; }

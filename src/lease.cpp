@@ -49,6 +49,10 @@ void Lease::State::explain(std::string_view why) noexcept {
   }
 }
 
+Lease LeaseMaker::adopted(Wish wish, const OwnerToken& token) {
+  return Lease(std::make_unique<Lease::State>(std::move(wish), token, Phase::adopted));
+}
+
 Lease::Lease(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 Lease::Lease(Lease&&) noexcept = default;
 

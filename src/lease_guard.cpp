@@ -52,9 +52,8 @@ struct LeaseGuard::State {
   // Whoever asks first after a loss passes it on, once.
   void notice() {
     const auto loss = lease.loss();
-    const bool soon =
-        !loss && lease.held() && LeaseMaker::state(lease).core().clock.now() >= lease.deadline() - stop_before;
-    if (!loss && !(soon && stop_before > Millis(0))) return;
+    const bool soon = lease.held() && LeaseMaker::state(lease).core().clock.now() >= lease.deadline() - stop_before;
+    if (!loss && !soon) return;
     stop.request_stop();
     if (loss && on_lost && !told.exchange(true)) on_lost(*loss);
   }
@@ -98,13 +97,12 @@ bool LeaseGuard::owns() const noexcept { return state_ && !state_->released; }
 
 bool LeaseGuard::held() const noexcept {
   if (!owns()) return false;
-  const bool held = state_->lease.held();
   try {
     state_->notice();
   } catch (...) {
     // Whoever asks is told by the answer; an exception of on_lost is nobody's here.
   }
-  return held && state_->lease.held();
+  return state_->lease.held();
 }
 
 void LeaseGuard::ensure_held() const {

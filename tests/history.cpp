@@ -20,7 +20,7 @@ namespace {
 class Judge {
  public:
   Judge(const std::string& key, const std::string& resource)
-      : key_(key), meta_(KeyNames(key).meta), resource_(resource) {}
+      : key_(key), meta_(helper_name(key, meta_suffix)), resource_(resource) {}
 
   void see(const AofCommand& command) {
     ++at_;

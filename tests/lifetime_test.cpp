@@ -16,15 +16,12 @@
 #include "support/raw_client.hpp"
 #include "support/redis_server.hpp"
 #include "support/sleepless.hpp"
+#include "support/temp_dir.hpp"
 
 namespace redlease {
 inline namespace v0 {
 namespace {
 
-std::ptrdiff_t entries(const char* directory) {
-  using Entries = std::filesystem::directory_iterator;
-  return std::distance(Entries(directory), Entries());
-}
 std::ptrdiff_t open_files() { return entries("/proc/self/fd"); }
 std::ptrdiff_t threads() { return entries("/proc/self/task"); }
 

@@ -13,6 +13,7 @@
 #include "support/raw_client.hpp"
 #include "support/redis_server.hpp"
 #include "support/sleepless.hpp"
+#include "support/temp_dir.hpp"
 
 // What the library keeps until the process ends has no owner any more once the plug-in is unloaded: some 200 bytes.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }  // NOLINT(bugprone-reserved-identifier)
@@ -20,11 +21,6 @@ extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }  //
 namespace redlease {
 inline namespace v0 {
 namespace {
-
-std::ptrdiff_t entries(const char* directory) {
-  using Entries = std::filesystem::directory_iterator;
-  return std::distance(Entries(directory), Entries());
-}
 
 class Plugin {
  public:

@@ -46,9 +46,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ABusyAnswerSpendsTheTokenToo) {
 TEST_P(Promise3ATokenIsOneAcquisition, ARetryBehindTheDoubtfulCommandFindsItsOwnWithTheSameFence) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(reachable(doubtful));
-  proxy.withhold_replies();
-  Claim claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
+  Claim claim = unanswered(doubtful, proxy, key);
   const std::string token = claim.token().str();
   ASSERT_EQ(truth.get(key), token);
   const std::string fence_on_server = truth.get(meta_of(key)).value();
@@ -80,9 +78,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ARetryKeepsItsDoubtWhileNoAnswerComes) {
 TEST_P(Promise3ATokenIsOneAcquisition, ARetryWithoutItsConnectionWithdrawsTheTokenAndTriesAFreshOne) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(reachable(doubtful));
-  proxy.withhold_replies();
-  Claim claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
+  Claim claim = unanswered(doubtful, proxy, key);
   const std::string token = claim.token().str();
   ASSERT_EQ(truth.get(key), token);
   Monitor monitor(server.tcp());
@@ -108,9 +104,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, ARetryWithoutItsConnectionWithdrawsTheTok
 TEST_P(Promise3ATokenIsOneAcquisition, AWithdrawnTokenIsNeverSentAgain) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(reachable(doubtful));
-  proxy.withhold_replies();
-  Claim claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
+  Claim claim = unanswered(doubtful, proxy, key);
   const std::string token = claim.token().str();
   proxy.heal();
   EXPECT_EQ(std::move(claim).withdraw(deadline_in(5s)), ReleaseOutcome::released);
@@ -127,9 +121,7 @@ TEST_P(Promise3ATokenIsOneAcquisition, AWithdrawnTokenIsNeverSentAgain) {
 TEST_P(Promise3ATokenIsOneAcquisition, AnAbandonedClaimLeavesItsTokenToBeHandedOver) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(reachable(doubtful));
-  proxy.withhold_replies();
-  Claim claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
+  Claim claim = unanswered(doubtful, proxy, key);
   const OwnerToken token = claim.token();
   std::move(claim).abandon();
   proxy.heal();

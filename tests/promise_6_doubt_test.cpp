@@ -61,9 +61,7 @@ TEST_P(Promise6EveryDoubtEnds, TheWithdrawalGoesBehindTheDoubtfulRequestOnItsCon
 TEST_P(Promise6EveryDoubtEnds, AnOrphanIsWithdrawnByTokenAndTheNextHoldersKeyIsLeftAlone) {
   FaultProxy proxy(address_of(server), front());
   Client doubtful(proxy.url());
-  ASSERT_TRUE(reachable(doubtful));
-  proxy.withhold_replies();
-  std::optional<Claim> claim = claim_of(doubtful.try_acquire(key, limited(300ms)));
+  std::optional<Claim> claim = unanswered(doubtful, proxy, key);
   ASSERT_TRUE(client.break_lease(key).value());
   const Lease next = taken(client, key);
   const auto sent = proxy.newest().up;

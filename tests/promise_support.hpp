@@ -85,6 +85,14 @@ inline bool reachable(Client& client) {
   return eventually([&] { return client.ping().has_value(); }, 20s);
 }
 
+// The claim of a request that the server carried out and whose answer the proxy withholds, until it is healed. Comes
+// over the connection that `client` has already.
+inline Claim unanswered(Client& client, FaultProxy& proxy, const std::string& key) {
+  EXPECT_TRUE(reachable(client));
+  proxy.withhold_replies();
+  return claim_of(client.try_acquire(key, limited(300ms)));
+}
+
 // What the best of three runs took, or the first that is good enough: the machine may have other things to do.
 template <class Run>
 Millis best_of_three(Millis enough, Run run) {

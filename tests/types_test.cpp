@@ -172,17 +172,17 @@ TEST(KeyNames, TheSlotFunctionOfThisTestIsRedis) {
 
 TEST(KeyNames, HelpersShareTheSlotOfTheirLease) {
   for (const auto* key : {"report:monthly", "a b\n", "{tag}x", "x{tag}", "{a}{b}", "{{x}y", "a}{b}", "x:{x}"}) {
-    const KeyNames names(key);
-    EXPECT_EQ(slot(names.meta), slot(key)) << names.meta;
-    EXPECT_EQ(slot(names.queue), slot(key)) << names.queue;
-    EXPECT_EQ(slot(names.seen), slot(key)) << names.seen;
+    for (const auto suffix : {meta_suffix, queue_suffix, seen_suffix}) {
+      const std::string name = helper_name(key, suffix);
+      EXPECT_EQ(slot(name), slot(key)) << name;
+    }
   }
 }
 
 TEST(KeyNames, FormDependsOnAValidHashTag) {
-  EXPECT_EQ(KeyNames("x").meta, "x:{x}lease:meta");
-  EXPECT_EQ(KeyNames("{t}x").queue, "{t}x:lease:queue");
-  EXPECT_EQ(KeyNames("{}x").seen, "{}x:{{}x}lease:seen");
+  EXPECT_EQ(helper_name("x", meta_suffix), "x:{x}lease:meta");
+  EXPECT_EQ(helper_name("{t}x", queue_suffix), "{t}x:lease:queue");
+  EXPECT_EQ(helper_name("{}x", seen_suffix), "{}x:{{}x}lease:seen");
 }
 
 TEST(KeyNames, NoTwoLeasesShareAHelperAndNoLeaseIsOne) {
@@ -190,8 +190,8 @@ TEST(KeyNames, NoTwoLeasesShareAHelperAndNoLeaseIsOne) {
   const std::set<std::string> keys{"x",      "x:",      "x:{x}",     "{x}",   "{x}:",          "{}x",
                                    "{}x:{}", "x:{x}:{", "{x}:{{x}}", "a}b{c", "a}b{c:{a}b{c}", "{a"};
   for (const auto& key : keys) {
-    const KeyNames names(key);
-    for (const auto& name : {names.meta, names.queue, names.seen}) {
+    for (const auto suffix : {meta_suffix, queue_suffix, seen_suffix}) {
+      const std::string name = helper_name(key, suffix);
       EXPECT_TRUE(seen.insert(name).second) << name;
       EXPECT_THROW(LeaseKey{name}, std::invalid_argument);
     }

@@ -25,13 +25,5 @@ inline std::string helper_name(std::string_view key, std::string_view suffix) {
   return name.append(suffix);
 }
 
-struct KeyNames {
-  explicit KeyNames(std::string_view key)
-      : meta(helper_name(key, meta_suffix)),
-        queue(helper_name(key, queue_suffix)),
-        seen(helper_name(key, seen_suffix)) {}
-  std::string meta, queue, seen;
-};
-
 }  // namespace v0
 }  // namespace redlease

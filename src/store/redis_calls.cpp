@@ -148,7 +148,7 @@ Released RedisCalls::release(std::string_view key, std::string_view token, const
                    "gave it back or it was lost before"});
         } else {
           released.outcome = ReleaseOutcome::not_held;
-          released.cause = reply.integer == 0 ? LossCause::gone : LossCause::taken;
+          released.cause = cause_of(reply.integer);
         }
         return true;
       });

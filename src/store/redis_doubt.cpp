@@ -24,10 +24,7 @@ RedisDoubt::~RedisDoubt() {
   try {
     const Limits limits{deadline_in(op_timeout_), {}};
     if (can_retry()) {
-      const std::array<std::string_view, 2> words{key_, token_};
-      std::string& frame = connection_->frame();
-      append_eval(frame, {Scripts::release, 1, words});
-      if (connection_->send(frame, limits)) {
+      if (connection_->send(withdrawal(), limits)) {
         calls_.pool().park(std::move(connection_));
         return;
       }
@@ -36,6 +33,13 @@ RedisDoubt::~RedisDoubt() {
   } catch (...) {
     // Out of memory: the ttl will have to do.
   }
+}
+
+const std::string& RedisDoubt::withdrawal() {
+  const std::array<std::string_view, 2> words{key_, token_};
+  std::string& frame = connection_->frame();
+  append_eval(frame, {Scripts::release, 1, words});
+  return frame;
 }
 
 Acquisition RedisDoubt::retry(const AcquireRequest& request, const Limits& limits) {
@@ -63,11 +67,8 @@ Released RedisDoubt::withdraw(const Limits& limits) {
 }
 
 Released RedisDoubt::withdraw_behind(const Limits& limits) {
-  const std::array<std::string_view, 2> words{key_, token_};
-  std::string& frame = connection_->frame();
-  append_eval(frame, {Scripts::release, 1, words});
   ScriptAnswer answer;
-  answer.delivery = connection_->call(frame, limits);
+  answer.delivery = connection_->call(withdrawal(), limits);
   if (answer.delivery == Delivery::answered) {
     judge(answer, *connection_);
   } else {
@@ -77,7 +78,7 @@ Released RedisDoubt::withdraw_behind(const Limits& limits) {
   if (answer.reply != nullptr) {
     settled_ = true;
     if (answer.reply->integer == 1) return {ReleaseOutcome::released, {}, {}};
-    return {ReleaseOutcome::not_held, answer.reply->integer == 0 ? LossCause::gone : LossCause::taken, {}};
+    return {ReleaseOutcome::not_held, cause_of(answer.reply->integer), {}};
   }
   if (connection_->broken() && !connection_->dead()) {
     settled_ = true;  // it is on its way

@@ -24,6 +24,7 @@ class RedisDoubt final : public Doubt {
   void abandon() noexcept override;
 
  private:
+  const std::string& withdrawal();  // as a frame of the connection
   Released withdraw_behind(const Limits&);
   Released withdraw_elsewhere(const Limits&);
   RedisCalls calls_;

@@ -30,7 +30,7 @@ namespace {
 Renewal lost(long long code) {
   Renewal renewal;
   renewal.outcome = RenewOutcome::lost;
-  renewal.cause = code == 0 ? LossCause::gone : LossCause::taken;
+  renewal.cause = cause_of(code);
   return renewal;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "redlease/types.hpp"
 #include "redlease/wire/script.hpp"
 
 namespace redlease {
@@ -77,8 +78,11 @@ if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
 if cur then
 )";
 
-inline constexpr std::string_view acquire_mine_end = R"(local g=string.match(m or '','^%d+')
-if g and string.sub(m,#g+1,#g+#tok+2)==' '..tok..' ' then return {1,g,nows} end
+// If meta remembers the fence of this very token: g. Ends in an open "then".
+inline constexpr std::string_view if_remembered = R"(local g=string.match(m or '','^%d+')
+if g and string.sub(m,#g+1,#g+#tok+2)==' '..tok..' ' then )";
+
+inline constexpr std::string_view acquire_mine_end = R"(return {1,g,nows} end
 end
 )";
 
@@ -89,40 +93,38 @@ end
 return {1,fs,nows}
 )";
 
-inline constexpr std::string_view renew = R"(local c=redis.pcall('GET',KEYS[1])
+// Compares the token; not_mine answers 1, gone or taken. What lies between acts on the caller's own.
+inline constexpr std::string_view if_mine = R"(local c=redis.pcall('GET',KEYS[1])
 if c==ARGV[1] then
-local p=redis.pcall('PTTL',KEYS[1])
+)";
+
+inline constexpr std::string_view not_mine = R"(return 1
+end
+if type(c)=='table' then return {-2,'GET',c.err,KEYS[1]} end
+return c and -1 or 0
+)";
+
+inline constexpr std::string_view renew = R"(local p=redis.pcall('PTTL',KEYS[1])
 if type(p)=='table' then return {-2,'PTTL',p.err,KEYS[1]} end
 if p<ARGV[2]+0 then
 local r=redis.pcall('PEXPIRE',KEYS[1],ARGV[2])
 if type(r)=='table' then return {-2,'PEXPIRE',r.err,KEYS[1]} end
 end
-return 1
-end
-if type(c)=='table' then return {-2,'GET',c.err,KEYS[1]} end
-return c and -1 or 0
 )";
 
 inline constexpr std::string_view adopt_mine = R"(if not cur then return {0} end
 if cur~=tok then return {-1} end
 )";
 
-inline constexpr std::string_view adopt_fence = R"(local g=string.match(m or '','^%d+')
-if g and string.sub(m,#g+1,#g+#tok+2)==' '..tok..' ' then return {1,g} end
+inline constexpr std::string_view adopt_fence = R"(return {1,g} end
 local floor,who='0',''
 )";
 
 inline constexpr std::string_view adopt_end = R"(return {1,fs}
 )";
 
-inline constexpr std::string_view release = R"(local c=redis.pcall('GET',KEYS[1])
-if c==ARGV[1] then
-local r=redis.pcall('DEL',KEYS[1])
+inline constexpr std::string_view release = R"(local r=redis.pcall('DEL',KEYS[1])
 if type(r)=='table' then return {-2,'DEL',r.err,KEYS[1]} end
-return 1
-end
-if type(c)=='table' then return {-2,'GET',c.err,KEYS[1]} end
-return c and -1 or 0
 )";
 
 inline constexpr std::string_view inspect = R"(local g,since,who='0','',''
@@ -163,15 +165,16 @@ return {1,ARGV[1]}
 struct Scripts {
   // KEYS: lease, meta. ARGV: token, ttl, not-after in server microseconds (0: none), floor, holder and label.
   // {1, fence, now} ours · {0, pttl, holder} busy · {-1, now} too late, nothing done · {-3} no fence left
-  static constexpr Script acquire{lua::Joined<lua::head, lua::acquire_busy, lua::look, lua::acquire_mine, lua::lengthen,
-                                              lua::acquire_mine_end, lua::next_fence, lua::acquire_set>::view};
+  static constexpr Script acquire{
+      lua::Joined<lua::head, lua::acquire_busy, lua::look, lua::acquire_mine, lua::lengthen, lua::if_remembered,
+                  lua::acquire_mine_end, lua::next_fence, lua::acquire_set>::view};
   // KEYS: lease. ARGV: token, ttl. 1 renewed · 0 gone · -1 taken
-  static constexpr Script renew{lua::renew};
+  static constexpr Script renew{lua::Joined<lua::if_mine, lua::renew, lua::not_mine>::view};
   // KEYS: lease, meta. ARGV: token, ttl. {1, fence} renewed · {0} gone · {-1} taken · {-3} no fence left
-  static constexpr Script adopt{lua::Joined<lua::head, lua::adopt_mine, lua::lengthen, lua::look, lua::adopt_fence,
-                                            lua::next_fence, lua::adopt_end>::view};
+  static constexpr Script adopt{lua::Joined<lua::head, lua::adopt_mine, lua::lengthen, lua::look, lua::if_remembered,
+                                            lua::adopt_fence, lua::next_fence, lua::adopt_end>::view};
   // KEYS: lease. ARGV: token. 1 released · 0 gone · -1 taken
-  static constexpr Script release{lua::release};
+  static constexpr Script release{lua::Joined<lua::if_mine, lua::release, lua::not_mine>::view};
   // KEYS: lease, meta. {held, pttl, fence, since, now, holder and label}
   static constexpr Script inspect{lua::Joined<lua::head, lua::look, lua::inspect>::view};
   // KEYS: lease. 1 removed · 0 nothing there · {-4, size} the value is no token
@@ -180,6 +183,9 @@ struct Scripts {
   // else
   static constexpr Script fenced_set{lua::fenced_set};
 };
+
+// What "not yours" is in the answers of renew, adopt and release.
+constexpr LossCause cause_of(long long code) noexcept { return code == 0 ? LossCause::gone : LossCause::taken; }
 
 }  // namespace v0
 }  // namespace redlease

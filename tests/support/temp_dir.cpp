@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 #include "support/sockets.hpp"
 
@@ -18,6 +19,11 @@ TempDir::TempDir() {
 TempDir::~TempDir() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+std::ptrdiff_t entries(const char* directory) {
+  using Entries = std::filesystem::directory_iterator;
+  return std::distance(Entries(directory), Entries());
 }
 
 }  // namespace v0

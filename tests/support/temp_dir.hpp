@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string>
 
 namespace redlease {
@@ -16,6 +17,9 @@ class TempDir {
  private:
   std::string path_;
 };
+
+/// How much is in a directory, "/proc/self/fd" say.
+std::ptrdiff_t entries(const char* directory);
 
 }  // namespace v0
 }  // namespace redlease
