@@ -41,7 +41,7 @@ bool sleep_until(Deadline until, const Clock& clock, const std::stop_token& stop
   return false;
 }
 
-// The tries of one acquire with a wait, and the last truth.
+// The tries of one acquire with a wait, and the last truth. The observer is told of it from beginning to end.
 class Wait {
  public:
   Wait(Wish wish, Millis limit, std::stop_token stop)
@@ -49,17 +49,24 @@ class Wait {
         stop_(std::move(stop)),
         begun_(clock().now()),
         give_up_(deadline_after(begun_, limit)),
-        plan_(begun_, give_up_, std::hash<std::string>{}(OwnerToken::generate().str())) {}
+        plan_(begun_, give_up_, std::hash<std::string>{}(OwnerToken::generate().str())) {
+    wish_.core->tell(&Observer::waiting, {.key = wish_.key.str()});
+  }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+  ~Wait() {
+    wish_.core->tell(&Observer::waited,
+                     {.key = wish_.key.str(), .elapsed = clock().now() - begun_, .attempts = attempts_});
+  }
 
   AcquireResult run() {
-    bool first = true;
     while (const auto next = plan_.next()) {
       if (!sleep_until(*next, clock(), stop_)) return cancelled();
       // The first try always gets its whole op_timeout; the later ones end with the wait.
-      const auto limit = first ? LeaseClock::duration(wish_.op_timeout)
-                               : std::min<LeaseClock::duration>(wish_.op_timeout, give_up_ - clock().now());
+      const auto limit = attempts_ == 0 ? LeaseClock::duration(wish_.op_timeout)
+                                        : std::min<LeaseClock::duration>(wish_.op_timeout, give_up_ - clock().now());
       if (limit <= LeaseClock::duration::zero()) break;  // woken too late for another
-      first = false;
+      ++attempts_;
       const Limits limits{deadline_in(limit), stop_};
       std::optional<Claim> doubt = std::exchange(doubt_, std::nullopt);
       AcquireResult result = doubt ? LeaseMaker::retry(*std::move(doubt), limits) : LeaseMaker::acquire(wish_, limits);
@@ -69,8 +76,6 @@ class Wait {
     if (doubt_) return *std::move(doubt_);
     return std::move(*last_);
   }
-
-  LeaseClock::duration elapsed() const noexcept { return clock().now() - begun_; }
 
  private:
   const Clock& clock() const noexcept { return wish_.core->clock; }
@@ -108,6 +113,7 @@ class Wait {
   WaitPlan plan_;
   std::optional<Claim> doubt_;
   std::optional<AcquireResult> last_;
+  unsigned attempts_{0};
 };
 
 }  // namespace
@@ -128,10 +134,7 @@ AcquireResult Client::try_acquire(const LeaseKey& key, const LeaseOptions& optio
 }
 
 AcquireResult Client::acquire(const LeaseKey& key, const LeaseOptions& options, std::stop_token stop) {
-  Wait wait(Wish(state_->core, key, options), options.wait, std::move(stop));
-  AcquireResult result = wait.run();
-  state_->core->tell(&Observer::waited, {.key = key.str(), .elapsed = wait.elapsed()});
-  return result;
+  return Wait(Wish(state_->core, key, options), options.wait, std::move(stop)).run();
 }
 
 Lease Client::adopt(const LeaseKey& key, const OwnerToken& token, const LeaseOptions& options) {

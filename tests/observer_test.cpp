@@ -12,8 +12,8 @@ namespace {
 using namespace testing_support;
 
 struct Counts : Observer {
-  std::atomic<int> acquisitions{0}, refusals{0}, doubts{0}, absences{0}, waits{0}, renewals{0}, failed_renewals{0},
-      losses{0}, releases{0}, failed_releases{0}, connections{0}, wrong{0};
+  std::atomic<int> acquisitions{0}, refusals{0}, doubts{0}, absences{0}, waiters{0}, waits{0}, renewals{0},
+      failed_renewals{0}, losses{0}, releases{0}, failed_releases{0}, connections{0}, wrong{0};
   std::string server{"127.0.0.1"};
 
   void check(const Event& event, bool has_key = true) {
@@ -25,7 +25,8 @@ struct Counts : Observer {
   void busy(const Event& e) noexcept override { check(e), ++refusals; }
   void unknown(const Event& e) noexcept override { check(e), doubts += e.error != nullptr; }
   void unavailable(const Event& e) noexcept override { check(e), absences += e.error != nullptr; }
-  void waited(const Event& e) noexcept override { check(e), ++waits; }
+  void waiting(const Event& e) noexcept override { check(e), ++waiters; }
+  void waited(const Event& e) noexcept override { check(e), --waiters, waits += e.attempts > 0; }
   void renewed(const Event& e) noexcept override { check(e), ++renewals; }
   void renew_failed(const Event& e) noexcept override { check(e), failed_renewals += e.error != nullptr; }
   void lost(const Event& e) noexcept override { check(e), losses += e.loss.has_value(); }
@@ -78,6 +79,7 @@ TEST_F(ScriptedRun, IsCountedExactly) {
   EXPECT_EQ(seen->releases, 1);
   EXPECT_EQ(seen->failed_releases, 1);
   EXPECT_EQ(seen->waits, 2);
+  EXPECT_EQ(seen->waiters, 0);
   EXPECT_EQ(seen->wrong, 0);
 }
 

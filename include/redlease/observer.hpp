@@ -14,9 +14,13 @@ inline namespace v0 {
 struct Event {
   std::string_view key{}, server{};
   std::chrono::nanoseconds elapsed{};  ///< of the call or the wait
-  std::chrono::nanoseconds held{};     ///< released, lost: how long it was ours
-  std::chrono::nanoseconds slack{};    ///< renewed: how far before the old deadline
+  /// released, release_failed, lost, abandoned: how long it was ours; 0 if it never was (adopted and not renewed).
+  std::chrono::nanoseconds held{};
+  /// renewed: how far before the old deadline; 0 if there was none, since that made an adopted lease ours.
+  std::chrono::nanoseconds slack{};
+  unsigned attempts{};  ///< waited: how many tries it took
   const Error* error{nullptr};
+  /// lost: how. Of a release: `deadline` or `max_hold` if lost() came before it, `gone` or `taken` if it found it so.
   std::optional<LossCause> loss{};
 };
 
@@ -29,13 +33,15 @@ class REDLEASE_EXPORT Observer {
   virtual void busy(const Event&) noexcept {}
   virtual void unknown(const Event&) noexcept {}
   virtual void unavailable(const Event&) noexcept {}
-  virtual void waited(const Event&) noexcept {}  ///< an acquire with a wait is over, however it ended
+  virtual void waiting(const Event&) noexcept {}  ///< an acquire() begins; always paired with waited()
+  virtual void waited(const Event&) noexcept {}   ///< it is over, however it ended
   virtual void renewed(const Event&) noexcept {}
   virtual void renew_failed(const Event&) noexcept {}
   virtual void lost(const Event&) noexcept {}
   virtual void released(const Event&) noexcept {}
   virtual void release_failed(const Event&) noexcept {}
-  virtual void orphan_withdrawn(const Event&) noexcept {}  ///< not called yet
+  virtual void abandoned(const Event&) noexcept {}         ///< a held lease was forgotten on purpose; not called yet
+  virtual void orphan_withdrawn(const Event&) noexcept {}  ///< with an error: given up; not called yet
   virtual void connected(const Event&) noexcept {}
   virtual void stalled(const Event&) noexcept {}  ///< this process did not run for `elapsed`; not called yet
 };
