@@ -133,6 +133,8 @@ TEST(Allocation, NoneToRenewAndReleaseOverTcp) {
 
 TEST(Allocation, NoneToRenewAndReleaseInMemory) { expect_none_ever("memory:allocations"); }
 
+TEST(Allocation, NoneToCountIt) { expect_none_ever("memory:counted", {.observer = std::make_shared<Metrics>()}); }
+
 TEST(Allocation, NoneOfOursToRenewAndReleaseOverTls) {
   ASSERT_EQ(openssl_is_not_counted, 1);
   const TempDir dir;

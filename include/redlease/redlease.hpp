@@ -7,6 +7,7 @@
 #include "redlease/lease.hpp"
 #include "redlease/lease_guard.hpp"
 #include "redlease/lease_info.hpp"
+#include "redlease/metrics.hpp"
 #include "redlease/observer.hpp"
 #include "redlease/options.hpp"
 #include "redlease/types.hpp"
