@@ -3,7 +3,7 @@
 # package, and the command that makes it unnecessary ("-": only the package itself will do)
 build_packages="g++:g++ cmake:cmake ninja-build:ninja libhiredis-dev:- libssl-dev:-"
 server_packages="redis-server:redis-server"
-test_packages="ccache:ccache binutils:nm libgtest-dev:- libbenchmark-dev:- openssl:openssl"
+test_packages="ccache:ccache binutils:nm libgtest-dev:- libbenchmark-dev:- openssl:openssl prometheus:promtool"
 example_packages="libsqlite3-dev:-"
 clang_packages="clang:clang++"
 lint_packages="clang:clang++ clang-tidy:clang-tidy clang-format:clang-format"
@@ -47,7 +47,10 @@ install_missing() { # "package:command ..." ...
     echo "apt-get could not install:$missing" >&2
     return "$result"
   fi
-  case "$missing " in
-    *" redis-server "*) if [ -d /run/systemd/system ]; then as_root systemctl disable -q redis-server; fi ;;
-  esac
+  local service
+  for service in redis-server prometheus; do
+    case "$missing " in
+      *" $service "*) if [ -d /run/systemd/system ]; then as_root systemctl disable -q "$service"; fi ;;
+    esac
+  done
 }
