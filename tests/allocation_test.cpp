@@ -25,10 +25,12 @@ void count() noexcept { allocations += counting ? 1 : 0; }
 
 // What operator new, hiredis and the C library itself come to in the end.
 extern "C" {
-void* __libc_malloc(std::size_t) noexcept;                 // NOLINT(bugprone-reserved-identifier)
-void* __libc_calloc(std::size_t, std::size_t) noexcept;    // NOLINT(bugprone-reserved-identifier)
-void* __libc_realloc(void*, std::size_t) noexcept;         // NOLINT(bugprone-reserved-identifier)
-void* __libc_memalign(std::size_t, std::size_t) noexcept;  // NOLINT(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): glibc's own names
+void* __libc_malloc(std::size_t) noexcept;
+void* __libc_calloc(std::size_t, std::size_t) noexcept;
+void* __libc_realloc(void*, std::size_t) noexcept;
+void* __libc_memalign(std::size_t, std::size_t) noexcept;
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 void* malloc(std::size_t size) noexcept {
   count();

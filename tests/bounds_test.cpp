@@ -25,12 +25,13 @@ std::string refusal(Call call) {
 
 // A server that nobody may as much as connect to.
 class Bounds : public ::testing::Test {
- protected:
+ public:
   ~Bounds() override {
     pollfd waiting{listener.fd(), POLLIN, 0};
     EXPECT_EQ(::poll(&waiting, 1, 0), 0) << "something was sent";
   }
 
+ protected:
   void expect_refused(const LeaseOptions& options, const std::string& bound) {
     for (const std::string& text : {refusal([&] { (void)client.try_acquire("k", options).outcome(); }),
                                     refusal([&] { (void)client.acquire("k", options).outcome(); }),

@@ -180,7 +180,7 @@ TEST_F(LeaseGuards, AMovedGuardHoldsAndTheOtherIsEmpty) {
   LeaseGuard guard(client, key);
   const std::stop_token stop = guard.stop_token();
   LeaseGuard moved = std::move(guard);
-  EXPECT_FALSE(guard.owns());
+  EXPECT_FALSE(guard.owns());  // NOLINT(bugprone-use-after-move): that it is empty is the point
   EXPECT_FALSE(guard.held());
   EXPECT_EQ(guard.release(), ReleaseOutcome::not_held);
   EXPECT_THROW(guard.ensure_held(), LeaseLost);

@@ -169,7 +169,7 @@ TEST_F(LeaseStates, ReleasedTwiceWithAnotherHolderInBetween) {
 TEST_F(LeaseStates, MovedFrom) {
   Lease lease = held();
   Lease moved = std::move(lease);
-  EXPECT_FALSE(lease.held());
+  EXPECT_FALSE(lease.held());  // NOLINT(bugprone-use-after-move): that it is empty is the point
   EXPECT_EQ(lease.remaining(), 0ms);
   EXPECT_EQ(lease.loss(), std::nullopt);
   EXPECT_EQ(lease.fencing_token(), std::nullopt);
@@ -198,6 +198,7 @@ TEST_F(LeaseStates, TakenOutOfAResultLeavesAnEmptyOneBehind) {
   AcquireResult result = client.try_acquire(key);
   const std::optional<Lease> first = std::move(result).lease();
   ASSERT_TRUE(first && first->held());
+  // NOLINTNEXTLINE(bugprone-use-after-move): that nothing is left is the point
   std::optional<Lease> second = std::move(result).lease();
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->held());

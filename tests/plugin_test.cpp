@@ -16,7 +16,8 @@
 #include "support/temp_dir.hpp"
 
 // What the library keeps until the process ends has no owner any more once the plug-in is unloaded: some 200 bytes.
-extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }  // NOLINT(bugprone-reserved-identifier)
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): AddressSanitizer calls it by this name
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 
 namespace redlease {
 inline namespace v0 {

@@ -109,10 +109,12 @@ TEST_P(Promise3ATokenIsOneAcquisition, AWithdrawnTokenIsNeverSentAgain) {
   proxy.heal();
   EXPECT_EQ(std::move(claim).withdraw(deadline_in(5s)), ReleaseOutcome::released);
   Monitor monitor(server.tcp());
+  // NOLINTBEGIN(bugprone-use-after-move): what a claim does after its end is the point
   const Error error = error_of(std::move(claim).retry(deadline_in(1s)));
   EXPECT_EQ(error.code, Errc::lost);
   EXPECT_EQ(std::move(claim).withdraw(deadline_in(1s)), ReleaseOutcome::not_held);
   std::move(claim).abandon();
+  // NOLINTEND(bugprone-use-after-move)
   const Lease lease = taken(doubtful, key);
   EXPECT_NE(lease.token().str(), token);
   for (const auto& line : monitor.lines()) EXPECT_FALSE(contains(line.line, token)) << line.line;

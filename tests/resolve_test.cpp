@@ -31,12 +31,14 @@ Found slow_lookup(const std::string&) {
 }
 
 class SlowResolver : public testing::Test {
- protected:
+ public:
   SlowResolver() {
     answering = false;
     asked = answered = 0;
   }
   ~SlowResolver() override { answer(); }
+
+ protected:
   static void answer() {
     answering = true;
     answering.notify_all();

@@ -106,7 +106,7 @@ TYPED_TEST_P(LeaseStoreSuite, ALowFloorChangesNothing) {
 }
 
 TYPED_TEST_P(LeaseStoreSuite, LabelsOfAnyBytesAreShown) {
-  const std::string binary("\0\n\xff %s:1 \r\n", 12);
+  const std::string binary("\0\n\xff %s:1 \r\n", 11);
   for (const std::string& label : {std::string("plain"), std::string(" with  spaces "), std::string("two\nlines\r\n"),
                                    binary, std::string(256, 'x'), std::string(256, '\0')}) {
     auto request = this->request("a");

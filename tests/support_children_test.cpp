@@ -67,7 +67,7 @@ TEST(Children, TellTheirFatesAndStragglersAreKilled) {
       [](int index) {
         if (index == 1) throw std::runtime_error("expected by the test");
         if (index == 2) ::_exit(7);
-        while (index == 3) ::pause();
+        if (index == 3) ::pause();
       },
       Millis(200));
   EXPECT_EQ(statuses, (std::vector<int>{0, 1, 7, -SIGKILL}));

@@ -275,7 +275,7 @@ TEST_F(Tls, WriteCountsWholeRecordsOnlyAndNothingAfterAStop) {
   const Io io = transport->write(much, within(500ms));
   EXPECT_EQ(io.status, IoStatus::timed_out) << text(io);
   EXPECT_LT(io.bytes, much.size());
-  EXPECT_EQ(io.bytes % (16 * 1024), 0U);
+  EXPECT_EQ(io.bytes % 16'384, 0U);
 }
 
 }  // namespace

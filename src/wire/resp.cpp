@@ -134,7 +134,7 @@ struct ReplyBuilder {
 void ReplyReader::Free::operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
 
 ReplyReader::ReplyReader() {
-  static redisReplyObjectFunctions functions = ReplyBuilder::table<redisReplyObjectFunctions>();
+  static auto functions = ReplyBuilder::table<redisReplyObjectFunctions>();
   reader_.reset(redisReaderCreateWithFunctions(&functions));
   if (!reader_) throw std::bad_alloc();
   reader_->privdata = this;

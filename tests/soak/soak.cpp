@@ -141,8 +141,7 @@ int main(int argc, char** argv) {
   std::printf("grown since the warm-up: %ld KiB, %td descriptors, %td threads; lost before the deadline: %ld; %s\n",
               grown, now.files - settled.files, now.threads - settled.threads, wrong.load(),
               clean ? "nothing left on the server" : "LEASES LEFT ON THE SERVER");
-  const bool well =
-      clean && wrong == 0 && acquired > 0 && unknown > 0 && grown < 4 * 1024 && now.files <= settled.files;
+  const bool well = clean && wrong == 0 && acquired > 0 && unknown > 0 && grown < 4'096 && now.files <= settled.files;
   std::puts(well ? "soak: well" : "soak: NOT WELL");
   return well ? 0 : 1;
 }

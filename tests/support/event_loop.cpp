@@ -35,7 +35,7 @@ void EventLoop::run(std::function<void()> task) {
   auto result = done->get_future();
   {
     const std::lock_guard lock(mutex_);
-    tasks_.push_back([done] { (*done)(); });
+    tasks_.emplace_back([done] { (*done)(); });
   }
   wake();
   result.get();
