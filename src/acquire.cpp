@@ -14,31 +14,19 @@ namespace {
 // A grant that came when its time was over, so that it counts as doubtful: it can only be taken back.
 class LateGrant final : public Doubt {
  public:
-  LateGrant(const Wish& wish, const OwnerToken& token) : wish_(wish), token_(token) {}
-  LateGrant(const LateGrant&) = delete;
-  LateGrant& operator=(const LateGrant&) = delete;
-  ~LateGrant() override {
-    try {
-      if (!settled_) (void)withdraw({deadline_in(wish_.op_timeout), {}});
-    } catch (...) {
-      // Out of memory: the ttl will have to do.
-    }
-  }
+  LateGrant(Tenure tenure, const OwnerToken& token) : tenure_(std::move(tenure)), token_(token) {}
   bool can_retry() noexcept override { return false; }
   Acquisition retry(const AcquireRequest&, const Limits&) override {
     return Error{Errc::timed_out, "the lease was granted too late to be of use"};
   }
   Released withdraw(const Limits& limits) override {
-    Released released = wish_.core->store->release(wish_.full_key, token_.str(), limits);
-    settled_ = released.outcome != ReleaseOutcome::unavailable;
-    return released;
+    return tenure_.core->store->release(tenure_.full_key(), token_.str(), limits);
   }
-  void abandon() noexcept override { settled_ = true; }
+  void abandon() noexcept override {}
 
  private:
-  Wish wish_;
+  Tenure tenure_;
   OwnerToken token_;
-  bool settled_{false};
 };
 
 }  // namespace
@@ -46,7 +34,13 @@ class LateGrant final : public Doubt {
 AcquireResult LeaseMaker::acquire(const Wish& wish, const Limits& limits) {
   const OwnerToken token = OwnerToken::generate();
   const Deadline begun = wish.core->clock.now();
-  return settle(wish, token, wish.core->store->acquire(wish.request(token), limits), begun, limits);
+  try {
+    return settle(wish, token, wish.core->store->acquire(wish.request(token), limits), begun, limits);
+  } catch (...) {
+    // Out of memory, or of threads: nobody knows how far it got.
+    (void)wish.core->keeper.get().withdraw(wish.orphan(token, Deadline::max()));
+    throw;
+  }
 }
 
 AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acquisition acquisition, Deadline begun,

@@ -19,7 +19,8 @@ AcquireResult LeaseMaker::retry(Claim claim, const Limits& limits) {
   Claim::State& s = *claim.state_;
   if (s.doubt->can_retry()) {
     const Deadline begun = s.wish.core->clock.now();
-    return settle(s.wish, s.token, s.doubt->retry(s.wish.request(s.token), limits), begun, limits);
+    const std::unique_ptr<Doubt> spent = std::move(s.doubt);  // whatever comes of it, this claim is over
+    return settle(s.wish, s.token, spent->retry(s.wish.request(s.token), limits), begun, limits);
   }
   Released withdrawn = s.doubt->withdraw(limits);
   if (nothing_left(withdrawn.outcome)) {
@@ -49,7 +50,23 @@ Claim& Claim::operator=(Claim&& other) noexcept {
 }
 
 Claim::~Claim() {
-  if (state_ && state_->wish.in_forked_child()) (void)state_.release();  // the parent's: leaked
+  if (!state_) return;
+  if (state_->wish.in_forked_child()) {
+    (void)state_.release();  // the parent's: leaked
+  } else {
+    state_->orphan();
+  }
+}
+
+void Claim::State::orphan() noexcept {
+  if (!doubt) return;
+  const Deadline spent_by = doubt->spent_by();
+  doubt.reset();  // sends the withdrawal behind the request, where that can be
+  try {
+    (void)wish.core->keeper.get().withdraw(wish.orphan(token, spent_by));
+  } catch (...) {
+    // Out of memory: the ttl will have to do.
+  }
 }
 
 const OwnerToken& Claim::token() const noexcept { return state_->token; }
@@ -58,11 +75,8 @@ const Error& Claim::error() const noexcept { return state_->error; }
 AcquireResult Claim::retry(Deadline deadline) && { return LeaseMaker::retry(std::move(*this), {deadline, {}}); }
 
 ReleaseOutcome Claim::withdraw(Deadline deadline) && {
-  Claim mine(std::move(*this));
-  const ReleaseOutcome outcome = LeaseMaker::withdraw(mine, {deadline, {}});
-  if (!nothing_left(outcome))
-    std::move(mine).abandon();  // the deadline is the caller's: no further try in a destructor
-  return outcome;
+  Claim mine(std::move(*this));  // what is left of it when it is dropped is withdrawn in the background
+  return LeaseMaker::withdraw(mine, {deadline, {}});
 }
 
 void Claim::abandon() && noexcept {

@@ -126,7 +126,13 @@ Client::Client(std::shared_ptr<LeaseStore> store, ClientOptions options) {
   state_ = std::make_shared<State>(State{std::make_shared<Core>(std::move(store), options)});
 }
 
-Client::~Client() = default;
+Client::~Client() {
+  try {
+    state_->core->keeper.get().close();  // made if need be: what outlives the Client must find it closed
+  } catch (const std::bad_alloc&) {
+    // Then nothing was kept, and there is no memory to begin with it.
+  }
+}
 
 AcquireResult Client::try_acquire(const LeaseKey& key, const LeaseOptions& options) {
   const Wish wish(state_->core, key, options);
@@ -138,7 +144,7 @@ AcquireResult Client::acquire(const LeaseKey& key, const LeaseOptions& options, 
 }
 
 Lease Client::adopt(const LeaseKey& key, const OwnerToken& token, const LeaseOptions& options) {
-  return LeaseMaker::adopted(Wish(state_->core, key, options), token);
+  return LeaseMaker::adopted(Tenure(state_->core, key, options), token);
 }
 
 Result<LeaseInfo> Client::inspect(const LeaseKey& key) {

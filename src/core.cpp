@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -30,21 +31,26 @@ Core::Core(std::shared_ptr<LeaseStore> s, const ClientOptions& options)
       clock(options.clock != nullptr ? *options.clock : Clock::real()),
       prefix(options.key_prefix),
       drift(options.drift),
-      holder(&host_and_pid) {}
+      holder(&host_and_pid),
+      keeper([this] { return new Keeper(store, observer, clock, prefix.size()); }) {}
 
-Wish::Wish(const std::shared_ptr<Core>& c, const LeaseKey& k, const LeaseOptions& options)
+Tenure::Tenure(const std::shared_ptr<Core>& c, const LeaseKey& k, const LeaseOptions& options)
     : core(c),
       key(k),
-      full_key(full_name(*c, k.str())),
-      ttl(options.ttl),
-      op_timeout(op_timeout_of(options)),
-      floor(options.fence_floor),
-      label(options.label) {
-  checked(options);
+      ttl(static_cast<std::int32_t>(checked(options).ttl.count())),
+      op_timeout(static_cast<std::int32_t>(op_timeout_of(options).count())) {
+  std::string full = full_name(*c, k.str());
+  if (full != k.str()) prefixed = std::make_shared<const std::string>(std::move(full));
+}
+
+Orphan Tenure::orphan(const OwnerToken& token, Deadline spent_by) const {
+  const Deadline now = LeaseClock::now();
+  const Deadline from = spent_by == Deadline::max() ? now : std::max(now, spent_by);
+  return {full_key(), token.str(), op_timeout, spent_by, deadline_after(from, ttl)};
 }
 
 AcquireRequest Wish::request(const OwnerToken& token) const {
-  return {full_key, token.str(), ttl, floor, core->holder.get(), label, op_timeout};
+  return {full_key(), token.str(), ttl, floor, core->holder.get(), label, op_timeout};
 }
 
 std::string full_name(const Core& core, std::string_view name) {

@@ -15,6 +15,7 @@
 #include "redlease/observer.hpp"
 #include "redlease/options.hpp"
 #include "redlease/store/lease_store.hpp"
+#include "service/keeper.hpp"
 
 namespace redlease {
 inline namespace v0 {
@@ -28,6 +29,7 @@ struct Core {
   std::string prefix;
   double drift;
   PerProcess<std::string> holder;  // "host:pid"
+  PerProcess<Keeper> keeper;
 
   // How much earlier than the server the holder counts the lease as over: both clocks may run at slightly different
   // rates.
@@ -61,20 +63,31 @@ struct Client::State {
   std::shared_ptr<Core> core;
 };
 
-// One lease asked for: what stays the same from try to try.
-struct Wish {
+// What is known of a lease for as long as it is held.
+struct Tenure {
   std::shared_ptr<Core> core;
   LeaseKey key;
-  std::string full_key;  // with the prefix
-  Millis ttl{}, op_timeout{};
-  std::optional<FencingToken> floor{};
-  std::string label{};
+  std::shared_ptr<const std::string> prefixed{};                        // null: there is no prefix
+  std::chrono::duration<std::int32_t, std::milli> ttl{}, op_timeout{};  // there may be very many of these
   std::uint64_t generation{fork_generation()};
 
   // Throws std::invalid_argument for flawed options and names.
-  Wish(const std::shared_ptr<Core>&, const LeaseKey&, const LeaseOptions&);
+  Tenure(const std::shared_ptr<Core>&, const LeaseKey&, const LeaseOptions&);
 
+  const std::string& full_key() const noexcept { return prefixed ? *prefixed : key.str(); }
   bool in_forked_child() const noexcept { return generation != fork_generation(); }
+  // What may be left of a token of it, for as long as the ttl from now or from when it is spent.
+  Orphan orphan(const OwnerToken&, Deadline spent_by = Deadline::min()) const;
+};
+
+// One lease asked for: what stays the same from try to try.
+struct Wish : Tenure {
+  std::optional<FencingToken> floor{};
+  std::string label{};
+
+  Wish(const std::shared_ptr<Core>& c, const LeaseKey& k, const LeaseOptions& options)
+      : Tenure(c, k, options), floor(options.fence_floor), label(options.label) {}
+
   AcquireRequest request(const OwnerToken&) const;
 };
 
@@ -84,23 +97,34 @@ enum class Phase : std::uint8_t { adopted, held, lost, released };
 // "its deadline passed"
 std::string_view how(LossCause) noexcept;
 
+// A lease and its verbs, for those that own one: see Lease, whose words they are.
 struct Lease::State {
-  State(Wish w, OwnerToken t, Phase p) : wish(std::move(w)), token(std::move(t)), phase(p) {}
+  State(Tenure of, OwnerToken t, Phase p) : tenure(std::move(of)), token(std::move(t)), phase(p) {}
 
-  Wish wish;
+  Tenure tenure;
   OwnerToken token;
   Phase phase;
+  bool loss_told{false};
+  std::optional<LossCause> cause{};  // while held: what its deadline's passing will have been
   Deadline acquired{}, deadline{Deadline::min()};
-  Deadline cap{Deadline::max()};  // max_hold
-  std::optional<FencingToken> fence{};
-  std::optional<LossCause> cause{};
-  Error last_error{};
+  FencingToken fence{0};                // 0: none
+  std::unique_ptr<Error> last_error{};  // null: none
 
-  const Core& core() const noexcept { return *wish.core; }
-  void count_from(Deadline counted_from) noexcept;
+  Core& core() const noexcept { return *tenure.core; }
+  Deadline now() const noexcept { return core().clock.now(); }
+  bool held() const noexcept { return phase == Phase::held && !tenure.in_forked_child() && now() < deadline; }
   std::optional<LossCause> loss() const noexcept;
+  RenewOutcome renew() noexcept;
+  ReleaseOutcome release() noexcept;
+  void abandon() noexcept;
+  const Error& error() const noexcept;
+  void count_from(Deadline counted_from) noexcept;
+
+ private:
   void lose(LossCause) noexcept;
+  void remember(Error) noexcept;
   void explain(std::string_view why) noexcept;
+  void orphan() noexcept;
 };
 
 struct Claim::State {
@@ -108,6 +132,9 @@ struct Claim::State {
   OwnerToken token;
   std::unique_ptr<Doubt> doubt;
   Error error;
+
+  // The request is no longer wanted, and nobody waits for what becomes of it.
+  void orphan() noexcept;
 };
 
 // Of a withdrawal: the doubt is over.
@@ -116,10 +143,12 @@ constexpr bool nothing_left(ReleaseOutcome outcome) noexcept {
 }
 
 struct LeaseMaker {
+  using State = Lease::State;
   static const std::shared_ptr<Core>& core(const Client& client) noexcept { return client.state_->core; }
-  static Lease::State& state(Lease& lease) noexcept { return *lease.state_; }
-  static bool moved_from(const Lease& lease) noexcept { return !lease.state_; }
-  static Lease adopted(Wish, const OwnerToken&);
+  // Null if it was moved from.
+  static std::unique_ptr<State> take(Lease& lease) noexcept { return std::move(lease.state_); }
+  static Lease lease(std::unique_ptr<State> state) noexcept { return Lease(std::move(state)); }
+  static Lease adopted(Tenure, const OwnerToken&);
 
   // One try with a fresh token.
   static AcquireResult acquire(const Wish&, const Limits&);

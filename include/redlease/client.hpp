@@ -31,6 +31,9 @@ class REDLEASE_EXPORT Client {
 
   /// On a store of your own; null is std::invalid_argument.
   explicit Client(std::shared_ptr<LeaseStore>, ClientOptions = {});
+  /// Ends the renewals of its guards, whose leases are then lost at their deadline, and gives what is still to be
+  /// withdrawn one op_timeout: the longest that was used. Waits for an on_lost or stop callback that is going on,
+  /// except from inside it.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

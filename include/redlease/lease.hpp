@@ -62,7 +62,8 @@ class [[nodiscard]] REDLEASE_EXPORT Lease {
 
   /// Gives the lease back. held() is false from before the first byte leaves, whatever the outcome. Takes at most one
   /// op_timeout. A second release is not_held. One whose deadline has passed is still given back on the server (by
-  /// token, so never another's) and answers not_held. Allocates nothing while all goes well.
+  /// token, so never another's) and answers not_held. After `unknown` and `unavailable` the Client withdraws it in the
+  /// background until the server has answered or the ttl has passed. Allocates nothing while all goes well.
   ReleaseOutcome release() noexcept;
 
   /// Forgets the lease without a word to the server, which keeps it until its ttl: before handing the token to another
@@ -90,8 +91,8 @@ class [[nodiscard]] REDLEASE_EXPORT Claim {
   Claim(Claim&&) noexcept;
   Claim& operator=(Claim&&) noexcept;  ///< drops what was claimed before
 
-  /// Sends the withdrawal behind the doubtful request on the same connection and does not wait for the answer. If that
-  /// connection is dead, tries another for at most one op_timeout. Never throws.
+  /// Sends the withdrawal behind the doubtful request on the same connection and does not wait for the answer; the
+  /// Client makes sure of it in the background, until the server has answered or the ttl has passed. Never throws.
   ~Claim();
 
   const OwnerToken& token() const noexcept;
@@ -104,6 +105,7 @@ class [[nodiscard]] REDLEASE_EXPORT Claim {
   AcquireResult retry(Deadline) &&;
 
   /// Takes back whatever the doubtful request may have got. released and not_held both mean: nothing is left of it.
+  /// After anything else the Client goes on in the background.
   ReleaseOutcome withdraw(Deadline) &&;
 
   /// Forgets it, so that its token can be handed over. What the request may have got stands until its ttl.

@@ -15,11 +15,17 @@
 namespace redlease {
 inline namespace v0 {
 
-/// A lease tied to a scope: acquired by the constructor, given back by the destructor.
+/// A lease tied to a scope: acquired by the constructor, kept for as long as the scope lasts, given back by the
+/// destructor.
 ///
-/// Nothing renews it in the background yet: it is held for LeaseOptions::ttl, so choose a ttl longer than the work. A
-/// loss is noticed by held(), ensure_held() or stop_token(), whichever is called first after it; that call requests the
-/// stop and calls on_lost.
+/// One thread of the Client renews all of its guards' leases, each a third of its ttl after the last renewal and, where
+/// that fails, again and again before the deadline. When the lease is lost, stop_token() stops and on_lost is called,
+/// both on a thread that renews nothing, with no lock held: from there the guard may be released, destroyed, or another
+/// acquired. The deadline is a local timer's event: no answer, and no server, is needed for it. A stop callback that
+/// takes long holds up no other lease.
+///
+/// A Client that ends before its guards renews them no more: they are lost at their deadline, which is then signalled
+/// by held(), ensure_held() or stop_token(), on the thread that calls it. Release still works.
 ///
 /// Move-only. held(), ensure_held(), deadline() and stop_token() may be called from several threads at once; moving,
 /// releasing and destroying may not overlap with any other call. In a forked child nothing is held.
@@ -41,7 +47,7 @@ class [[nodiscard]] REDLEASE_EXPORT LeaseGuard {
   LeaseGuard(LeaseGuard&&) noexcept;
   LeaseGuard& operator=(LeaseGuard&&) noexcept;  ///< releases what was held before
 
-  /// Releases. Takes at most one op_timeout; never throws.
+  /// Releases. Takes at most one op_timeout, and as long as an on_lost that is going on; never throws.
   ~LeaseGuard();
 
   /// Acquired and not released. Stays true when the lease is lost: ask held() for that.
@@ -54,7 +60,8 @@ class [[nodiscard]] REDLEASE_EXPORT LeaseGuard {
   /// Throws LeaseLost, saying how, unless held(). Call it between the steps of the work.
   void ensure_held() const;
 
-  /// Stopped once the loss was noticed. Never stops if this guard never owned.
+  /// Stops when the lease is lost, or stop_before ahead of its deadline. Never stops if this guard never owned, or was
+  /// released in time.
   std::stop_token stop_token() const noexcept;
 
   /// The number to hand to the resource. Throws LeaseLost if there is none, because this guard never owned.
@@ -68,16 +75,19 @@ class [[nodiscard]] REDLEASE_EXPORT LeaseGuard {
   /// How it was lost, if it was.
   std::optional<LossCause> loss() const noexcept;
 
-  /// Gives it back now; held() and owns() are false from before the first byte leaves. A second release is not_held.
+  /// Gives it back now, without waiting for a renewal that is on its way; held() and owns() are false from before the
+  /// first byte leaves, and nothing is signalled from then on. Waits for an on_lost that is going on, except from
+  /// inside it. A second release is not_held. What could not be given back is withdrawn in the background.
   ReleaseOutcome release() noexcept;
 
-  /// Why the last renewal or release did not succeed; empty if it did.
+  /// Why the release did not succeed; empty if it did. For renewals see Observer.
   const Error& last_error() const noexcept;
 
  private:
   struct TryOnce {};
   LeaseGuard(TryOnce, Client&, const LeaseKey&, const LeaseOptions&);
   struct State;
+  static std::unique_ptr<State> kept(Lease, const LeaseOptions&);
   std::unique_ptr<State> state_;
 };
 

@@ -40,10 +40,11 @@ class REDLEASE_EXPORT Observer {
   virtual void lost(const Event&) noexcept {}
   virtual void released(const Event&) noexcept {}
   virtual void release_failed(const Event&) noexcept {}
-  virtual void abandoned(const Event&) noexcept {}         ///< a held lease was forgotten on purpose; not called yet
-  virtual void orphan_withdrawn(const Event&) noexcept {}  ///< with an error: given up; not called yet
+  virtual void abandoned(const Event&) noexcept {}  ///< a held lease was forgotten on purpose
+  virtual void orphan_withdrawn(const Event&) noexcept {
+  }  ///< what a lost call may have left is gone; with an error: given up
   virtual void connected(const Event&) noexcept {}
-  virtual void stalled(const Event&) noexcept {}  ///< this process did not run for `elapsed`; not called yet
+  virtual void stalled(const Event&) noexcept {}  ///< this process did not run for `elapsed`
 };
 
 }  // namespace v0

@@ -23,7 +23,7 @@ struct LeaseOptions {
   Millis wait{0};
   /// The limit of one call to the server, connecting included; 1 ms to ttl/3. By default ttl/3, at most 1 s.
   std::optional<Millis> op_timeout{};
-  /// LeaseGuard: renew in the background. No effect yet.
+  /// LeaseGuard: renew in the background. Without it the lease is held for one ttl; its loss is signalled all the same.
   bool renew{true};
   /// LeaseGuard: no deadline lies later than the acquisition plus this; positive.
   std::optional<Millis> max_hold{};
@@ -33,7 +33,8 @@ struct LeaseOptions {
   std::optional<FencingToken> fence_floor{};
   /// Shown to whoever inspects the key; up to 256 bytes.
   std::string label{};
-  /// LeaseGuard: called once when the loss is noticed, with no lock held, on the thread that noticed it.
+  /// LeaseGuard: called once when the lease is lost, with no lock held, on a thread of its own; never after the guard
+  /// was released or destroyed, which waits for it. What it throws is swallowed.
   std::function<void(LossCause)> on_lost{};
 };
 

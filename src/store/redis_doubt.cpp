@@ -22,14 +22,9 @@ RedisDoubt::RedisDoubt(const RedisCalls& calls, std::unique_ptr<Connection> conn
 RedisDoubt::~RedisDoubt() {
   if (settled_) return;
   try {
-    const Limits limits{deadline_in(op_timeout_), {}};
-    if (can_retry()) {
-      if (connection_->send(withdrawal(), limits)) {
-        calls_.pool().park(std::move(connection_));
-        return;
-      }
+    if (can_retry() && connection_->send(withdrawal(), {deadline_in(op_timeout_), {}})) {
+      calls_.pool().park(std::move(connection_));
     }
-    (void)calls_.release(key_, token_, limits);
   } catch (...) {
     // Out of memory: the ttl will have to do.
   }

@@ -22,6 +22,7 @@ class RedisDoubt final : public Doubt {
   Acquisition retry(const AcquireRequest&, const Limits&) override;
   Released withdraw(const Limits&) override;
   void abandon() noexcept override;
+  Deadline spent_by() const noexcept override { return spent_by_; }
 
  private:
   const std::string& withdrawal();  // as a frame of the connection

@@ -11,6 +11,7 @@
 #include "redlease/wire/pool.hpp"
 #include "store/key_names.hpp"
 #include "store/redis_calls.hpp"
+#include "store/redis_upkeep.hpp"
 #include "store/scripts.hpp"
 #include "wire/server_errors.hpp"
 
@@ -18,7 +19,8 @@ namespace redlease {
 inline namespace v0 {
 
 struct RedisStore::State {
-  std::string server;
+  Endpoint endpoint;
+  std::shared_ptr<Observer> observer;
   const Clock& clock;
   PerProcess<Pool> pool;
 
@@ -46,13 +48,13 @@ Renewal not_renewed(std::string_view verb, std::string_view key, ScriptAnswer an
 
 RedisStore::RedisStore(Endpoint endpoint, std::size_t max_connections, std::shared_ptr<Observer> observer,
                        const Clock& clock)
-    : state_(new State{endpoint.display, clock, PerProcess<Pool>([endpoint, max_connections, observer] {
+    : state_(new State{endpoint, observer, clock, PerProcess<Pool>([endpoint, max_connections, observer] {
                          return new Pool(endpoint, max_connections, observer);
                        })}) {}
 
 RedisStore::~RedisStore() = default;
 
-std::string_view RedisStore::server() const noexcept { return state_->server; }
+std::string_view RedisStore::server() const noexcept { return state_->endpoint.display; }
 
 Acquisition RedisStore::acquire(const AcquireRequest& request, const Limits& limits) {
   Acquisition outcome = state_->calls().acquire(request, limits);
@@ -191,6 +193,10 @@ Result<Unit> RedisStore::ping(const Limits& limits) {
     return advised({classify(text).code, std::string(server()) + " answered PING with " + text}, text);
   }
   return Unit{};
+}
+
+std::unique_ptr<Upkeep> RedisStore::upkeep() {
+  return std::make_unique<RedisUpkeep>(state_->endpoint, state_->observer, state_->clock);
 }
 
 }  // namespace v0

@@ -34,6 +34,14 @@ void append_eval(std::string& frame, const ScriptCall& call) {
   append_script(frame, "EVAL", call.script.source(), call);
 }
 
+void append_evalsha(std::string& frame, const ScriptCall& call) {
+  append_script(frame, "EVALSHA", call.script.sha(), call);
+}
+
+bool needs_eval(const Reply& reply) noexcept {
+  return reply.is_error() && classify(reply.text).proof == Proof::needs_eval;
+}
+
 bool has_shape(const Reply& reply, std::string_view shape) noexcept {
   if (reply.kind != Reply::Kind::array || reply.elements != shape.size()) return false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -51,11 +59,10 @@ void not_understood(ScriptAnswer& answer, const Connection& connection) {
 ScriptAnswer run(Connection& connection, const ScriptCall& call, const Limits& limits, const Clock& clock) {
   ScriptAnswer answer;
   std::string& frame = connection.frame();
-  append_script(frame, "EVALSHA", call.script.sha(), call);
+  append_evalsha(frame, call);
   answer.sent = clock.now();
   answer.delivery = connection.call(frame, limits);
-  if (answer.delivery == Delivery::answered && connection.reply().is_error() &&
-      classify(connection.reply().text).proof == Proof::needs_eval) {
+  if (answer.delivery == Delivery::answered && needs_eval(connection.reply())) {
     append_eval(connection.frame(), call);
     answer.sent = clock.now();
     answer.delivery = connection.call(frame, limits);

@@ -44,6 +44,11 @@ void not_understood(ScriptAnswer&, const Connection&);
 // the same limits. An error reply becomes an Error, by the table in server_errors.
 ScriptAnswer run(Connection&, const ScriptCall&, const Limits&, const Clock&);
 
+void append_evalsha(std::string& frame, const ScriptCall&);
+
+// The server does not know the script by its digest, which proves that nothing was executed.
+bool needs_eval(const Reply&) noexcept;
+
 // The text at once, behind whatever was sent before: for withdrawals, where nobody may be there to read a NOSCRIPT.
 void append_eval(std::string& frame, const ScriptCall&);
 

@@ -106,7 +106,7 @@ std::optional<Error> Connection::introduce(const Endpoint& endpoint, const Limit
   return refused;
 }
 
-bool Connection::send(std::string_view frame, const Limits& limits) {
+bool Connection::send(std::string_view frame, const Limits& limits, std::size_t commands) {
   if (dead_) return false;
   dead_ = true;  // until it is known better: an exception on the way must not leave a connection that looks sound
   Exchange exchange(frame.size(), owed_);
@@ -117,7 +117,7 @@ bool Connection::send(std::string_view frame, const Limits& limits) {
     return false;
   }
   dead_ = false;
-  ++owed_;
+  owed_ += commands;
   return true;
 }
 
@@ -155,11 +155,7 @@ bool Connection::await(Exchange& exchange, const Limits& limits) {
         owed_ = 0;
         dead_ = false;
         return true;
-      case ReplyReader::State::broken:
-        dead_ = true;
-        error_ = Error{Errc::bad_reply, server_ + " answered something that is no reply (" + reader_.trouble() +
-                                            "). Is it a Redis or Valkey server?"};
-        return false;
+      case ReplyReader::State::broken: no_reply(); return false;
       case ReplyReader::State::needs_more: break;
     }
     // Bytes that always come just in time must not carry a call past its limits.
@@ -174,6 +170,12 @@ bool Connection::await(Exchange& exchange, const Limits& limits) {
       return false;
     }
   }
+}
+
+void Connection::no_reply() {
+  dead_ = true;
+  error_ = Error{Errc::bad_reply, server_ + " answered something that is no reply (" + reader_.trouble() +
+                                      "). Is it a Redis or Valkey server?"};
 }
 
 void Connection::fail(const Io& io, const Exchange& exchange) {
@@ -194,20 +196,32 @@ void Connection::fail(const Io& io, const Exchange& exchange) {
   }
 }
 
-bool Connection::settled() noexcept {
+const Reply* Connection::next_owed() noexcept {
   try {
-    while (owed_ > 0 && !dead_ && !transport_->quiet()) {
+    while (owed_ > 0 && !dead_) {
+      const ReplyReader::State state = reader_.next();
+      if (state == ReplyReader::State::ready) {
+        --owed_;
+        return &reader_.reply();
+      }
+      if (state == ReplyReader::State::broken) {
+        no_reply();
+        break;
+      }
       std::array<char, 4'096> bytes;
       const Io got = transport_->read(bytes, Limits{LeaseClock::now(), {}});
       if (got.bytes > 0) reader_.feed({bytes.data(), got.bytes});
       if (got.status == IoStatus::timed_out) break;
-      dead_ = dead_ || got.status != IoStatus::ok;
-      ReplyReader::State state{};
-      while (owed_ > 0 && (state = reader_.next()) == ReplyReader::State::ready) --owed_;
-      dead_ = dead_ || state == ReplyReader::State::broken;
+      if (got.status != IoStatus::ok) fail(got, Exchange(0, owed_ - 1));
     }
   } catch (...) {
     dead_ = true;
+  }
+  return nullptr;
+}
+
+bool Connection::settled() noexcept {
+  while (next_owed() != nullptr) {
   }
   return dead_ || owed_ == 0;
 }

@@ -40,6 +40,7 @@ class SocketTransport final : public Transport {
   Io write(std::string_view bytes, const Limits&) noexcept override;
   Io read(std::span<char> into, const Limits&) noexcept override;
   bool quiet() noexcept override;
+  int descriptor() const noexcept override { return fd_.get(); }
 
   // What is there already; timed_out if nothing is.
   Io read_now(std::span<char> into) noexcept;

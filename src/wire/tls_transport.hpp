@@ -43,6 +43,7 @@ class TlsTransport final : public Transport {
   Io write(std::string_view bytes, const Limits&) noexcept override;
   Io read(std::span<char> into, const Limits&) noexcept override;
   bool quiet() noexcept override;
+  int descriptor() const noexcept override { return socket_.descriptor(); }
 
  private:
   Io flush(const Limits&) noexcept;

@@ -8,6 +8,7 @@
 #include "redlease/error.hpp"
 #include "redlease/export.hpp"
 #include "redlease/lease_info.hpp"
+#include "redlease/store/upkeep.hpp"
 #include "redlease/types.hpp"
 
 namespace redlease {
@@ -55,7 +56,7 @@ struct Released {
 };
 
 /// A store's part of a Claim: what it needs to go behind the doubtful request. While it lives nothing is withdrawn.
-/// Its destructor sends the withdrawal, without waiting for the answer.
+/// Its destructor sends the withdrawal behind the request, without waiting for the answer; nothing where it cannot.
 class REDLEASE_EXPORT Doubt {
  public:
   virtual ~Doubt() = default;
@@ -65,6 +66,9 @@ class REDLEASE_EXPORT Doubt {
   virtual Acquisition retry(const AcquireRequest&, const Limits&) = 0;
   virtual Released withdraw(const Limits&) = 0;
   virtual void abandon() noexcept = 0;
+  /// From when on the request is surely not carried out any more: only a withdrawal sent after that is the last word,
+  /// unless it went behind the request. Deadline::max() if nobody can know.
+  virtual Deadline spent_by() const noexcept { return Deadline::min(); }
 };
 
 /// The seam between what a lease means and where it is kept. Implementations are thread-safe, keep every call within
@@ -84,6 +88,10 @@ class REDLEASE_EXPORT LeaseStore {
   virtual Result<bool> break_lease(std::string_view key, const Limits&) = 0;
   virtual Result<Fenced> fenced_set(std::string_view key, std::string_view value, FencingToken, const Limits&) = 0;
   virtual Result<Unit> ping(const Limits&) = 0;
+  /// For whoever keeps many leases from the background. Must not outlive the store. By default renew() and release()
+  /// are called one after the other with 20 ms for all that are due, which suits a store that answers at once; a store
+  /// that wraps another hands on the other's.
+  virtual std::unique_ptr<Upkeep> upkeep() { return plain_upkeep(*this); }
   /// For people: where the leases are kept. Without a password.
   virtual std::string_view server() const noexcept = 0;
 };

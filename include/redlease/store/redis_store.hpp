@@ -31,6 +31,8 @@ class REDLEASE_EXPORT RedisStore final : public LeaseStore {
   Result<bool> break_lease(std::string_view key, const Limits&) override;
   Result<Fenced> fenced_set(std::string_view key, std::string_view value, FencingToken, const Limits&) override;
   Result<Unit> ping(const Limits&) override;
+  /// Over a connection of its own.
+  std::unique_ptr<Upkeep> upkeep() override;
   std::string_view server() const noexcept override;
 
  private:

@@ -36,8 +36,12 @@ class REDLEASE_EXPORT Connection {
   /// well and frame and reply are small.
   Delivery call(std::string_view frame, const Limits& limits);
 
-  /// Sends one command whose reply nobody will wait for. True if all of it left.
-  bool send(std::string_view frame, const Limits& limits);
+  /// Sends commands whose replies are owed from then on. True if all of it left; otherwise see error().
+  bool send(std::string_view frame, const Limits& limits, std::size_t commands = 1);
+
+  /// The next of the replies owed, if it has come; valid until the next call of anything. Never blocks. Nothing also if
+  /// the connection is dead: see error().
+  const Reply* next_owed() noexcept;
 
   const Reply& reply() const noexcept { return reader_.reply(); }
   const Error& error() const noexcept { return error_; }
@@ -52,9 +56,12 @@ class REDLEASE_EXPORT Connection {
   /// Nothing has come that nobody asked for, and the server has not closed it. Never blocks.
   bool quiet() noexcept { return !broken() && reader_.empty() && transport_->quiet(); }
 
-  /// Reads what has come of the replies owed, without waiting. True when none is owed any more or the connection is
-  /// dead.
+  /// Passes over what has come of the replies owed, without waiting. True when none is owed any more or the connection
+  /// is dead.
   bool settled() noexcept;
+
+  /// To be polled for replies; -1 if there is nothing to poll.
+  int descriptor() const noexcept { return transport_->descriptor(); }
 
   /// A buffer for the caller's frames, used again and again.
   std::string& frame() noexcept { return frame_.clear(), frame_; }
@@ -74,6 +81,7 @@ class REDLEASE_EXPORT Connection {
   std::optional<Error> introduce(const Endpoint&, const Limits&);
   bool await(Exchange&, const Limits&);
   void fail(const Io&, const Exchange&);
+  void no_reply();
   void saw_time_reply(Deadline before) noexcept;
 
   std::unique_ptr<Transport> transport_;

@@ -44,6 +44,9 @@ class REDLEASE_EXPORT Transport {
 
   /// Nothing has arrived that nobody asked for and the other end has not closed. Never blocks.
   virtual bool quiet() noexcept = 0;
+
+  /// To be polled for something to read; -1 if there is none.
+  virtual int descriptor() const noexcept { return -1; }
 };
 
 /// Connects: every address of the host in turn within the one deadline, then the TLS handshake where the endpoint asks

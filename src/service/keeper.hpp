@@ -1,0 +1,160 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "mutex.hpp"
+#include "redlease/clock.hpp"
+#include "redlease/observer.hpp"
+#include "redlease/plan/renewal_plan.hpp"
+#include "redlease/store/lease_store.hpp"
+#include "redlease/store/upkeep.hpp"
+#include "service/loss_call.hpp"
+#include "service/notifier.hpp"
+#include "service/orphans.hpp"
+#include "service/timer_heap.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+// One lease in a Keeper's care. Belongs to whoever holds the lease, who lets it go before its life ends.
+struct Kept {
+  static constexpr std::uint32_t no_slot = UINT32_MAX;
+
+  Kept(const std::string& key_, const std::string& token_, Deadline acquired_, const RenewalPlan& plan_,
+       std::shared_ptr<LossCall> call_) noexcept
+      : key(key_),
+        token(token_),
+        acquired(acquired_),
+        deadline(plan_.deadline()),
+        plan(plan_),
+        call(std::move(call_)) {}
+
+  const std::string &key, &token;  // key: with the prefix
+  const Deadline acquired;
+
+  // For the holder to read at any time.
+  std::atomic<Deadline> deadline;
+  std::atomic<std::optional<LossCause>> loss{};  // set when the loss is announced
+
+  // The rest is the Keeper's while it keeps it.
+  bool stopped{false};  // its work was asked to stop
+  std::uint32_t slot{no_slot};
+  RenewalPlan plan;
+  std::stop_source stop{std::nostopstate};
+  const std::shared_ptr<LossCall> call;  // null: no on_lost
+};
+
+// Renews the leases of one Client, signals their loss, and withdraws what nobody wants any more. One thread, which ends
+// when there has been nothing to do for a while. Thread-safe.
+//
+// What is due goes out together, the one that is lost first in front. Nothing that the thread does waits for a server
+// longer than until the next loss is due; connecting has a thread of its own. The program's functions are called on
+// the Notifier's threads, an Observer's on this one.
+class Keeper {
+ public:
+  // `prefix`: how much of a key is not part of its name.
+  Keeper(std::shared_ptr<LeaseStore>, std::shared_ptr<Observer>, const Clock&, std::size_t prefix);
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+  ~Keeper() { close(); }
+
+  // From now on it is renewed and watched. Does nothing once closed. Throws std::bad_alloc, and std::system_error if
+  // there can be no thread.
+  void keep(Kept&);
+
+  // No renewal leaves any more, nothing is signalled any more. Waits for its on_lost if that is going on, unless called
+  // from inside it.
+  void let_go(Kept&) noexcept;
+
+  // A token that stops when the lease is lost or about to be.
+  std::stop_token stop_token(Kept&) noexcept;
+
+  // For when it is closed and nobody watches any more: signals on this thread what is due.
+  void notice(Kept&) noexcept;
+
+  // Withdraws it in the background. False if that cannot be.
+  bool withdraw(Orphan) noexcept;
+
+  // Keeps nothing any more. Gives the orphans one op_timeout, waits for the program's functions that are going on.
+  void close() noexcept;
+
+ private:
+  // What is to be told when no lock is held.
+  struct Tale {
+    void (Observer::*method)(const Event&) noexcept;
+    std::string key;
+    Event event;
+    std::shared_ptr<const Error> error;
+  };
+  struct Outbox {
+    std::vector<Tale> tales;
+    std::vector<std::function<void()>> calls;
+  };
+  // What is looked at for each node, close together, since the leases themselves are far apart.
+  struct Slot {
+    Kept* kept{nullptr};
+    Deadline alarm{Deadline::max()};  // of the one node that counts
+    std::uint32_t generation : 31 {0};
+    std::uint32_t is_due : 1 {0};  // that node is in due_
+    std::uint32_t next_free{Kept::no_slot};
+  };
+
+  void start() REDLEASE_REQUIRES(mutex_);
+  void run() noexcept;
+  bool over() REDLEASE_REQUIRES(mutex_);
+  void deliver(Outbox&) noexcept;
+  void tell(Outbox&, void (Observer::*)(const Event&) noexcept, const std::string& key, const Event&,
+            std::shared_ptr<const Error> = {}) noexcept;  // key: with the prefix
+  void adopt(Orphan, Deadline first, Outbox&) REDLEASE_REQUIRES(mutex_);
+  void give_up(const Orphan&, Errc, std::string why, Outbox&);
+
+  // One round of the thread, in keeper_step.cpp: what is new, what the time has brought, what is to be sent.
+  Deadline step(const Upkeep::News&, Outbox&) REDLEASE_REQUIRES(mutex_);
+  void saw(const Upkeep::Answer&, Deadline now, Outbox&) REDLEASE_REQUIRES(mutex_);
+  void saw_of_orphan(const Upkeep::Answer&, Outbox&) REDLEASE_REQUIRES(mutex_);
+  void saw_no_connection(const Error&, Deadline now, Outbox&) REDLEASE_REQUIRES(mutex_);
+  void fire(Deadline now, Outbox&) REDLEASE_REQUIRES(mutex_);
+  bool send(Kept&, Deadline now) REDLEASE_REQUIRES(mutex_);
+  void send_due(Deadline now) REDLEASE_REQUIRES(mutex_);
+  void signal(Kept&, Outbox&) REDLEASE_REQUIRES(mutex_);
+  void lose(Kept&, LossCause, Outbox&) REDLEASE_REQUIRES(mutex_);
+  void schedule(const Kept&) REDLEASE_REQUIRES(mutex_);
+  void schedule(const Kept&, Deadline) REDLEASE_REQUIRES(mutex_);
+  void schedule_all() REDLEASE_REQUIRES(mutex_);
+  void take_slot(Kept&) REDLEASE_REQUIRES(mutex_);
+  void free_slot(Kept&) REDLEASE_REQUIRES(mutex_);
+  Kept* awake(const TimerHeap::Node&, bool due) REDLEASE_REQUIRES(mutex_);  // null: the node means nothing any more
+
+  const std::shared_ptr<LeaseStore> store_;
+  const std::shared_ptr<Observer> observer_;
+  const Clock& clock_;
+  const std::size_t prefix_;
+
+  Mutex mutex_;
+  std::unique_ptr<Upkeep> upkeep_;  // made under the mutex, then the thread's; wake() is anybody's
+  std::vector<Slot> slots_ REDLEASE_GUARDED_BY(mutex_);
+  std::uint32_t free_slot_ REDLEASE_GUARDED_BY(mutex_){Kept::no_slot};
+  std::size_t kept_ REDLEASE_GUARDED_BY(mutex_){0};
+  TimerHeap timers_ REDLEASE_GUARDED_BY(mutex_);         // by what is to be done next
+  TimerHeap due_ REDLEASE_GUARDED_BY(mutex_);            // to be renewed when there is room; by when they are signalled
+  bool out_of_step_ REDLEASE_GUARDED_BY(mutex_){false};  // memory was short: somebody may have no node
+  Orphans orphans_ REDLEASE_GUARDED_BY(mutex_);
+  Millis longest_op_timeout_ REDLEASE_GUARDED_BY(mutex_){1};
+  Deadline wake_at_ REDLEASE_GUARDED_BY(mutex_){Deadline::min()};  // the thread looks again then
+  Deadline busy_until_ REDLEASE_GUARDED_BY(mutex_){};              // lingers from then on
+  Deadline close_by_ REDLEASE_GUARDED_BY(mutex_){};
+  bool running_ REDLEASE_GUARDED_BY(mutex_){false};
+  bool closed_ REDLEASE_GUARDED_BY(mutex_){false};
+  Notifier notifier_;
+  std::jthread thread_;
+};
+
+}  // namespace v0
+}  // namespace redlease

@@ -1,0 +1,90 @@
+#include "service/notifier.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "thread.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+struct Notifier::State {
+  static constexpr std::chrono::seconds linger{1};
+
+  std::mutex mutex;
+  std::condition_variable called;
+  std::deque<std::function<void()>> calls;
+  std::vector<std::jthread> threads, ended;
+  std::size_t idle{0};
+  bool closing{false};
+
+  void work() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      if (calls.empty() && !closing) {
+        ++idle;
+        called.wait_for(lock, linger, [&] { return closing || !calls.empty(); });
+        --idle;
+      }
+      if (calls.empty()) break;
+      std::function<void()> call = std::move(calls.front());
+      calls.pop_front();
+      lock.unlock();
+      call();
+      call = nullptr;
+      lock.lock();
+    }
+    const auto self = std::find_if(threads.begin(), threads.end(),
+                                   [](const auto& t) { return t.get_id() == std::this_thread::get_id(); });
+    if (self == threads.end()) return;  // close() has it
+    ended.push_back(std::move(*self));
+    threads.erase(self);
+  }
+};
+
+Notifier::Notifier() : state_(std::make_shared<State>()) {}
+
+void Notifier::post(std::function<void()> call) {
+  State& s = *state_;
+  const std::scoped_lock lock(s.mutex);
+  s.ended.clear();  // they have nothing more to do: joining them does not wait
+  s.calls.push_back(std::move(call));
+  if (s.idle >= s.calls.size()) {
+    s.called.notify_one();
+    return;
+  }
+  if (s.threads.size() >= most_threads) return;
+  try {
+    s.ended.reserve(s.threads.size() + 1);  // so that a thread's end never fails
+    s.threads.reserve(s.threads.size() + 1);
+    s.threads.push_back(start_thread("redlease-notify", [state = state_] { state->work(); }));
+  } catch (...) {
+    if (!s.threads.empty()) return;  // it has to wait for those that there are
+    s.calls.pop_back();
+    throw;
+  }
+}
+
+void Notifier::close() noexcept {
+  State& s = *state_;
+  std::vector<std::jthread> threads, ended;  // joined at the end of this scope
+  {
+    const std::scoped_lock lock(s.mutex);
+    s.closing = true;
+    threads.swap(s.threads);
+    ended.swap(s.ended);
+  }
+  s.called.notify_all();
+  for (std::jthread& thread : threads) {
+    if (thread.get_id() == std::this_thread::get_id()) thread.detach();
+  }
+}
+
+}  // namespace v0
+}  // namespace redlease

@@ -1,0 +1,90 @@
+#include "service/orphans.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlease {
+inline namespace v0 {
+
+std::optional<Orphan> Orphans::add(Orphan orphan, Deadline first) {
+  std::optional<Orphan> oldest;
+  if (all_.size() >= most) oldest = remove(all_.front());
+  all_.push_back({std::move(orphan), ++last_ticket_, first});
+  plan();
+  return oldest;
+}
+
+void Orphans::forget(const std::string& token) noexcept {
+  std::erase_if(all_, [&](const Entry& entry) { return entry.orphan.token == token; });
+  plan();
+}
+
+void Orphans::hurry(Deadline now, Deadline by) noexcept {
+  for (Entry& entry : all_) {
+    entry.next = std::min(entry.next, now);
+    if (entry.orphan.spent_by > by) entry.orphan.spent_by = Deadline::min();
+  }
+  plan();
+}
+
+std::optional<Orphan> Orphans::saw_gone(std::uint64_t ticket, std::uint32_t number, bool released, Deadline now) {
+  Entry* entry = find(ticket);
+  if (entry == nullptr) return std::nullopt;
+  if (released || (entry->first_spent != 0 && number >= entry->first_spent)) return remove(*entry);
+  // It may have overtaken what it is to undo.
+  const Deadline again = deadline_after(now, pause(*entry));
+  const Deadline spent_by = entry->orphan.spent_by;
+  entry->next = spent_by == Deadline::max() ? again : std::max(again, spent_by);
+  plan();
+  return std::nullopt;
+}
+
+void Orphans::saw_failed(std::uint64_t ticket, Deadline now) noexcept {
+  Entry* entry = find(ticket);
+  if (entry == nullptr) return;
+  entry->next = deadline_after(now, pause(*entry));
+  plan();
+}
+
+void Orphans::saw_unsent(std::uint64_t ticket, Deadline now) noexcept {
+  Entry* entry = find(ticket);
+  if (entry == nullptr) return;
+  entry->next = now;
+  plan();
+}
+
+std::vector<Orphan> Orphans::over(Deadline now) {
+  std::vector<Orphan> over;
+  if (now < next_over_) return over;
+  for (std::size_t i = all_.size(); i-- > 0;) {
+    if (all_[i].orphan.over <= now) over.push_back(remove(all_[i]));
+  }
+  return over;
+}
+
+LeaseClock::duration Orphans::pause(const Entry& entry) noexcept {
+  return std::min<LeaseClock::duration>(first_pause * (1 << std::min(entry.tries, 8U)) / 2, longest_pause);
+}
+
+Orphans::Entry* Orphans::find(std::uint64_t ticket) noexcept {
+  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Entry& e) { return e.ticket == ticket; });
+  return found == all_.end() ? nullptr : &*found;
+}
+
+Orphan Orphans::remove(Entry& entry) {
+  Orphan orphan = std::move(entry.orphan);
+  std::erase_if(all_, [&](const Entry& e) { return &e == &entry; });
+  plan();
+  return orphan;
+}
+
+void Orphans::plan() noexcept {
+  next_ = next_over_ = Deadline::max();
+  for (const Entry& entry : all_) {
+    next_ = std::min(next_, entry.next);
+    next_over_ = std::min(next_over_, entry.orphan.over);
+  }
+}
+
+}  // namespace v0
+}  // namespace redlease
