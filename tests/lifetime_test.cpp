@@ -162,16 +162,24 @@ TEST_F(Lifetime, ThousandsOfClientsLeasesAndGuardsLeaveNoDescriptorAndNoThread) 
   EXPECT_EQ(threads(), tasks);
 }
 
-TEST_F(Lifetime, HoldingRenewingAndWaitingNeedsNoThread) {
+TEST_F(Lifetime, HoldingRenewingByHandAndWaitingNeedsNoThread) {
   const auto before = threads();
   Lease lease = acquire(client, "held");
-  LeaseGuard guard(client, "guarded", lasting);
-  EXPECT_EQ(threads(), before);
   LeaseOptions waiting = lasting;
   waiting.wait = Millis(100);
   EXPECT_NE(client.acquire("held", waiting).outcome(), AcquireOutcome::acquired);
   EXPECT_EQ(lease.renew(), RenewOutcome::renewed);
   EXPECT_EQ(threads(), before);
+}
+
+TEST_F(Lifetime, KeepingNeedsOneThreadHoweverManyAreKeptAndNoneBehindTheLast) {
+  const auto before = threads();
+  {
+    std::vector<LeaseGuard> guards;
+    for (int i = 0; i < 50; ++i) guards.emplace_back(client, "guarded" + std::to_string(i), lasting);
+    EXPECT_EQ(threads(), before + 1);
+  }
+  EXPECT_TRUE(eventually([&] { return threads() == before; }));
 }
 
 TEST_F(Lifetime, FailedCallsLeaveNoDescriptor) {

@@ -92,6 +92,22 @@ TEST_F(ScriptedRun, ALossByTheDeadlineIsSeenToo) {
   EXPECT_EQ(seen->losses, 1);
 }
 
+TEST_F(ScriptedRun, ALeaseIsCountedDownOnceHoweverItEnds) {
+  FakeClock clock;
+  const auto metrics = std::make_shared<Metrics>();
+  Client client(server.url_tcp(), {.observer = metrics, .clock = &clock});
+  Lease late = taken(client, key + "1"), handed = taken(client, key + "2"), stale = taken(client, key + "3");
+  const Lease kept = taken(client, key + "4", {.ttl = 1h});
+  handed.abandon();
+  EXPECT_EQ(metrics->snapshot().held, 3U);
+  clock.advance(60s);
+  EXPECT_EQ(late.release(), ReleaseOutcome::not_held);
+  EXPECT_EQ(metrics->snapshot().released, 1U) << "the server still had it";
+  stale.abandon();
+  EXPECT_EQ(metrics->snapshot().held, 1U);
+  EXPECT_EQ(metrics->snapshot().lost_by_deadline, 2U);
+}
+
 TEST_F(ScriptedRun, APrefixStandsBeforeEveryNameThatIsSent) {
   Client client(server.url_tcp(), {.key_prefix = "prod:"});
   Monitor monitor(server.tcp());

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "promise_support.hpp"
+#include "support/foreground.hpp"
 #include "support/scripted_server.hpp"
 
 namespace redlease {
@@ -135,7 +136,7 @@ TEST_P(PoolOfAClient, AStuckReplyDoesNotHoldUpOtherNames) {
 }
 
 TEST_P(PoolOfAClient, ConnectionsThatOweAReplyAreKeptButNotCountedAndNotForEver) {
-  Client doubtful(proxy.url(), {.max_connections = 1});
+  Client doubtful(std::make_shared<Foreground>(proxy.url(), 1));
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(reachable(doubtful));
     proxy.withhold_replies();

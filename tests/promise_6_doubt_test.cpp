@@ -48,14 +48,13 @@ TEST_P(Promise6EveryDoubtEnds, TheWithdrawalGoesBehindTheDoubtfulRequestOnItsCon
   ASSERT_EQ(truth.get(key), token) << "no orphan to withdraw";
   claim.reset();
   expect_gone_within_a_second(key);
-  EXPECT_EQ(proxy.connections(), 1U);
   std::vector<MonitorLine> ours;
   for (const auto& line : monitor.lines()) {
     if (!line.by_script() && contains(line.line, token)) ours.push_back(line);
   }
   ASSERT_GE(ours.size(), 2U);
-  EXPECT_EQ(ours.back().name(), "EVAL") << "with the text, since nobody reads a NOSCRIPT";
-  EXPECT_EQ(ours.back().client, ours.front().client);
+  EXPECT_EQ(ours[1].name(), "EVAL") << "with the text, since nobody reads a NOSCRIPT";
+  EXPECT_EQ(ours[1].client, ours[0].client) << "on another connection it might have overtaken the acquire";
 }
 
 TEST_P(Promise6EveryDoubtEnds, AnOrphanIsWithdrawnByTokenAndTheNextHoldersKeyIsLeftAlone) {

@@ -131,7 +131,7 @@ class Stopped {
 };
 
 // A store that calls back before and behind each acquire, renew and release.
-class SpyStore final : public LeaseStore {
+class SpyStore : public LeaseStore {
  public:
   explicit SpyStore(std::shared_ptr<LeaseStore> store) : store_(std::move(store)) {}
   std::function<void(std::string_view verb)> before{[](std::string_view) {}}, behind{[](std::string_view) {}};

@@ -73,11 +73,15 @@ void FaultProxy::heal() {
 }
 
 void FaultProxy::withhold_requests(bool withhold) {
-  loop_.run([&] { newest_link().up().faults.withhold = withhold; });
+  loop_.run([&] {
+    for (const auto& link : links_) link->up().faults.withhold = withhold;
+  });
 }
 
 void FaultProxy::withhold_replies(bool withhold) {
-  loop_.run([&] { newest_link().down().faults.withhold = withhold; });
+  loop_.run([&] {
+    for (const auto& link : links_) link->down().faults.withhold = withhold;
+  });
 }
 
 void FaultProxy::cut_after(std::uint64_t up_more, std::uint64_t down_more, bool reset) {
