@@ -1,5 +1,6 @@
 #include "raw.hpp"
 
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -34,6 +35,19 @@ RawReply Raw::call(Prepared& command) {
 RawReply Raw::call(std::initializer_list<std::string_view> words) {
   Prepared command({words.begin(), words.end()});
   return call(command);
+}
+
+void Raw::append(std::initializer_list<std::string_view> words) {
+  std::array<const char*, 8> argv{};
+  std::array<std::size_t, 8> sizes{};
+  std::size_t count = 0;
+  for (const std::string_view word : words) {
+    argv.at(count) = word.data();
+    sizes.at(count++) = word.size();
+  }
+  if (redisAppendCommandArgv(context_.get(), static_cast<int>(count), argv.data(), sizes.data()) != REDIS_OK) {
+    throw std::runtime_error(std::string("a command could not be sent: ") + context_->errstr);
+  }
 }
 
 void Raw::send(std::string_view frame) {

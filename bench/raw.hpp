@@ -37,6 +37,9 @@ class Raw {
   RawReply call(Prepared&);
   RawReply call(std::initializer_list<std::string_view> words);
 
+  // Leaves with the next receive().
+  void append(std::initializer_list<std::string_view> words);
+
   // Bytes as they go over the wire, one command or many.
   void send(std::string_view frame);
   RawReply receive();
