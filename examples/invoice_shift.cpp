@@ -11,19 +11,22 @@ namespace {
 
 ExitCode try_to_work(redlease::Client& redis, const Shift& shift) {
   return redis.acquire(nightly_lease, {.ttl = nightly_ttl, .wait = shift.wait, .label = shift.worker})
-      .match([&](redlease::Lease lease) { return post_invoices(shift, std::move(lease)); },
-             [&](redlease::Busy busy) {
-               shift.tell("skips the night: held by " + busy.holder);
-               return skipped;
-             },
-             [&](redlease::Claim doubtful) {  // dropping it withdraws it
-               shift.tell("does not know: " + doubtful.error().detail);
-               return out_of_reach;
-             },
-             [&](redlease::Unavailable unavailable) {
-               shift.tell("can not: " + unavailable.error.detail);
-               return out_of_reach;
-             });
+      .match(
+          [&](redlease::Lease lease) {
+            return post_invoices(shift, redlease::LeaseGuard(redis, std::move(lease), {.ttl = nightly_ttl}));
+          },
+          [&](redlease::Busy busy) {
+            shift.tell("skips the night: held by " + busy.holder);
+            return skipped;
+          },
+          [&](redlease::Claim doubtful) {  // dropping it withdraws it
+            shift.tell("does not know: " + doubtful.error().detail);
+            return out_of_reach;
+          },
+          [&](redlease::Unavailable unavailable) {
+            shift.tell("can not: " + unavailable.error.detail);
+            return out_of_reach;
+          });
 }
 
 }  // namespace

@@ -31,4 +31,4 @@ enum ExitCode : int { finished = 0, skipped = 10, lost = 11, fenced_off = 12, ou
 ExitCode work(const Shift&);
 
 // The part of it that needs the lease: invoice_worker.cpp.
-ExitCode post_invoices(const Shift&, redlease::Lease);
+ExitCode post_invoices(const Shift&, redlease::LeaseGuard);

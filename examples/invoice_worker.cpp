@@ -1,5 +1,5 @@
-// The work under the lease: show the fence, renew in time, look before each step, and let the ledger have the last
-// word.
+// The work under the lease, which is kept meanwhile: show the fence, look before each step, and let the ledger have the
+// last word.
 #include <csignal>
 #include <thread>
 
@@ -8,8 +8,8 @@
 
 using namespace std::chrono_literals;
 
-ExitCode post_invoices(const Shift& shift, redlease::Lease lease) {
-  const auto fence = lease.fencing_token().value();
+ExitCode post_invoices(const Shift& shift, redlease::LeaseGuard lease) {
+  const auto fence = lease.fencing_token();
   const auto invoices = read_invoices();
   const std::string count = std::to_string(invoices.size());
   Ledger ledger(shift.ledger);
@@ -24,9 +24,7 @@ ExitCode post_invoices(const Shift& shift, redlease::Lease lease) {
   shift.tell("has the lease, fence " + std::to_string(static_cast<std::uint64_t>(fence)) + "; begins at invoice " +
              std::to_string(first + 1) + " of " + count);
 
-  int renewals = 0;
   for (std::size_t i = first; i < invoices.size(); ++i) {
-    if (lease.remaining() < nightly_ttl * 2 / 3 && lease.renew() == redlease::RenewOutcome::renewed) ++renewals;
     if (!lease.held()) {
       shift.tell("lost the lease: " + std::string(to_string(lease.loss().value())));
       return lost;
@@ -42,7 +40,7 @@ ExitCode post_invoices(const Shift& shift, redlease::Lease lease) {
   }
 
   const auto released = lease.release();
-  shift.tell("posted invoices " + std::to_string(first + 1) + " to " + count + ", renewed " + std::to_string(renewals) +
-             "x, lease " + std::string(to_string(released)));
+  shift.tell("posted invoices " + std::to_string(first + 1) + " to " + count + ", lease " +
+             std::string(to_string(released)));
   return finished;
 }

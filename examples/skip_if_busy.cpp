@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 
 bool write_report_unless_busy(redlease::Client& redis, const char* me) {
-  // Nothing renews it in the background yet: the ttl must be longer than the work.
+  // Renewed in the background for as long as the work takes. If this process dies, it ends with its ttl.
   const redlease::LeaseGuard lease{redis, "example:report", std::try_to_lock, {.ttl = 30s, .label = me}};
   if (!lease) {
     const auto holder = redis.inspect("example:report");
