@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "promise_support.hpp"
+#include "support/foreground.hpp"
 
 namespace redlease {
 namespace {
@@ -10,7 +11,7 @@ using namespace testing_support;
 
 class Promise8OneDeadlinePerCall : public OverBothWays {
  protected:
-  Promise8OneDeadlinePerCall() : proxied(proxy.url()) {}
+  Promise8OneDeadlinePerCall() : proxied(std::make_shared<Foreground>(proxy.url())) {}  // the newest connection is its
 
   // Each verb in turn, on a connection that stands and that this does harm to.
   template <class Harm>
