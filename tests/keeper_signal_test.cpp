@@ -133,6 +133,7 @@ TEST_F(SignalOfLoss, AsksToStopWhileARenewalIsOnItsWayAndDoesNotSpin) {
     LeaseGuard guard(client, key, {.ttl = 2s, .op_timeout = 660ms, .stop_before = 900ms});
     const StopTime stop(guard.stop_token());
     if (!eventually([&] { return events->renewals > before; })) return "never renewed";
+    proxy.on_new(black_hole());
     proxy.withhold_replies();
     const std::clock_t cpu = std::clock();
     if (!eventually([&] { return stop.stopped(); })) return "never told to stop";
