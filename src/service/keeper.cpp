@@ -101,7 +101,7 @@ void Keeper::close() noexcept {
     if (closed_) return;
     closed_ = true;
     close_by_ = deadline_in(longest_op_timeout_);
-    orphans_.hurry(LeaseClock::now(), close_by_);
+    orphans_.hurry(LeaseClock::now());
     for (const Slot& slot : slots_) {
       if (slot.kept != nullptr) free_slot(*slot.kept);
     }

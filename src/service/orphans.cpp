@@ -19,10 +19,10 @@ void Orphans::forget(const std::string& token) noexcept {
   plan();
 }
 
-void Orphans::hurry(Deadline now, Deadline by) noexcept {
+void Orphans::hurry(Deadline now) noexcept {
   for (Entry& entry : all_) {
     entry.next = std::min(entry.next, now);
-    if (entry.orphan.spent_by > by) entry.orphan.spent_by = Deadline::min();
+    entry.orphan.spent_by = Deadline::min();
   }
   plan();
 }

@@ -38,8 +38,9 @@ class Orphans {
   // When there is one to be sent next, and when the first ttl will have passed; max: never.
   Deadline next() const noexcept { return next_; }
   Deadline next_over() const noexcept { return next_over_; }
-  // Every one is due: there is time until `by`, so that an answer before that has to be the last word.
-  void hurry(Deadline now, Deadline by) noexcept;
+  // Every one is due, and the first answer is the last word: its Client ends. What went behind the request in order is
+  // on its way in any case.
+  void hurry(Deadline now) noexcept;
 
   // For each that is due, send(ticket, orphan, number of the try), which says whether it took it.
   template <class Send>
