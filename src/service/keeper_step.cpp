@@ -114,7 +114,7 @@ void Keeper::fire(Deadline now, Outbox& out) {
       early = send(*kept, now) ? kept->plan.early() : LeaseClock::duration{0};
     } else {
       if (next.step == RenewalPlan::Step::give_up && next.at <= now) kept->plan.gave_up(now);  // nobody said it is late
-      schedule(*kept);  // its time was moved
+      schedule(*kept);                                                                         // its time was moved
       if (node.at > now) break;
     }
   }

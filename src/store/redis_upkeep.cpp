@@ -156,7 +156,7 @@ void RedisUpkeep::wait(Deadline until, News& news) {
     until = std::min(until, next_limit_);
     if (wanted_ && !connecting_) until = std::min(until, connect_at_);
     if (wanted_ && connecting_ && !cut_short_) until = std::min(until, enough_at_);
-    wanted_ = false;  // unless somebody asks again
+    wanted_ = false;                         // unless somebody asks again
     const Deadline now = LeaseClock::now();  // `until` may be before all time
     const auto left = std::min<LeaseClock::duration>(std::max(until, now) - now, Millis(1'000));
     const timespec timeout{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
