@@ -9,10 +9,9 @@
 #include <new>
 #include <string>
 
-#include "certificates.hpp"
 #include "redlease/redlease.hpp"
 #include "support/redis_server.hpp"
-#include "support/temp_dir.hpp"
+#include "tls_redis_server.hpp"
 
 namespace {
 
@@ -139,15 +138,8 @@ TEST(Allocation, NoneToCountIt) { expect_none_ever("memory:counted", {.observer 
 
 TEST(Allocation, NoneOfOursToRenewAndReleaseOverTls) {
   ASSERT_EQ(openssl_is_not_counted, 1);
-  const TempDir dir;
-  const Identity identity(dir.path() + "/server", {.name = "localhost", .san = "IP:127.0.0.1"});
-  const std::uint16_t port = free_port();
-  const RedisServer server({"tls-port " + std::to_string(port), "tls-cert-file " + identity.cert_file,
-                            "tls-key-file " + identity.key_file, "tls-ca-cert-file " + identity.cert_file,
-                            "tls-auth-clients no"});
-  ClientOptions options;
-  options.tls.ca_file = identity.cert_file;
-  expect_none_ever("rediss://127.0.0.1:" + std::to_string(port), options);
+  const testing_support::TlsRedisServer server;
+  expect_none_ever(server.url(), server.options());
 }
 
 }  // namespace

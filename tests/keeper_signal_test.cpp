@@ -1,9 +1,9 @@
 // Loss is an event of a timer: it comes on time whatever the server and the network do.
 #include <ctime>
 
-#include "certificates.hpp"
 #include "keeper_support.hpp"
 #include "support/monitor.hpp"
+#include "tls_redis_server.hpp"
 
 namespace redlease {
 namespace {
@@ -80,20 +80,14 @@ class SignalOfLossOverTls : public SignalOfLoss {
  protected:
   SignalOfLossOverTls() { truth = RawClient(tls_server.tcp()); }
 
-  const Identity identity{server.dir() + "/server", {.name = "localhost", .san = "IP:127.0.0.1"}};
-  const std::uint16_t port{free_port()};
-  RedisServer tls_server{{"tls-port " + std::to_string(port), "tls-cert-file " + identity.cert_file,
-                          "tls-key-file " + identity.key_file, "tls-ca-cert-file " + identity.cert_file,
-                          "tls-auth-clients no"}};
+  const TlsRedisServer tls_server;
 };
 
 TEST_F(SignalOfLossOverTls, ComesAtTheDeadline) {
-  FaultProxy proxy(ServerAddress{{}, port});
-  ClientOptions options;
-  options.tls.ca_file = identity.cert_file;
-  const std::string url = "rediss://127.0.0.1:" + std::to_string(proxy.port());
+  FaultProxy proxy(ServerAddress{{}, tls_server.port()});
+  const std::string url = TlsRedisServer::url(proxy.port());
   for (const Trouble trouble : {Trouble::withheld, Trouble::refused, Trouble::black_hole}) {
-    unless_stalled(10ms, [&] { return fault_with(trouble, url, proxy, options); });
+    unless_stalled(10ms, [&] { return fault_with(trouble, url, proxy, tls_server.options()); });
   }
 }
 

@@ -2,10 +2,10 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "certificates.hpp"
 #include "in_child.hpp"
 #include "keeper_support.hpp"
 #include "redlease/store/memory_store.hpp"
+#include "tls_redis_server.hpp"
 
 namespace redlease {
 namespace {
@@ -71,17 +71,10 @@ TEST(LeasesOverTls, ThatNobodyDestroysDoNotDisturbTheProcessesEnd) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a sanitizer takes exception to threads and memory that are left behind on purpose";
 #endif
-  const TempDir dir;
-  const Identity identity(dir.path() + "/server", {.name = "localhost", .san = "IP:127.0.0.1"});
-  const std::uint16_t port = free_port();
-  const RedisServer server({"tls-port " + std::to_string(port), "tls-cert-file " + identity.cert_file,
-                            "tls-key-file " + identity.key_file, "tls-ca-cert-file " + identity.cert_file,
-                            "tls-auth-clients no"});
+  const TlsRedisServer server;
   for (int i = 0; i < 5; ++i) {
     expect_well_in_child([&] {
-      ClientOptions options;
-      options.tls.ca_file = identity.cert_file;
-      static auto* client = new Client("rediss://127.0.0.1:" + std::to_string(port), options);
+      static auto* client = new Client(server.url(), server.options());
       static auto* guards = new std::vector<LeaseGuard>;
       for (int n = 0; n < 20; ++n) guards->push_back(guarded(*client, "lease " + std::to_string(n), kept(60ms)));
       // Registered before OpenSSL's own at-exit function, so it runs behind that.
