@@ -239,8 +239,8 @@ Upkeep::Answer RedisUpkeep::answer_to(const Sent& sent, const Connection& connec
     answer.cause = cause_of(connection.reply().integer);
     return answer;
   }
-  if (needs_eval(connection.reply()) && script == Known::yes) script = Known::no;
   if (needs_eval(connection.reply())) {
+    if (script == Known::yes) script = Known::no;
     answer.said = Said::again;
     return answer;
   }
