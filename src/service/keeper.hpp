@@ -27,14 +27,14 @@ inline namespace v0 {
 struct Kept {
   static constexpr std::uint32_t no_slot = UINT32_MAX;
 
-  Kept(const std::string& key_, const std::string& token_, Deadline acquired_, const RenewalPlan& plan_,
-       std::shared_ptr<LossCall> call_) noexcept
-      : key(key_),
-        token(token_),
-        acquired(acquired_),
-        deadline(plan_.deadline()),
-        plan(plan_),
-        call(std::move(call_)) {}
+  Kept(const std::string& name, const std::string& owner, Deadline since, const RenewalPlan& first_plan,
+       std::shared_ptr<LossCall> loss_call) noexcept
+      : key(name),
+        token(owner),
+        acquired(since),
+        deadline(first_plan.deadline()),
+        plan(first_plan),
+        call(std::move(loss_call)) {}
 
   const std::string &key, &token;  // key: with the prefix
   const Deadline acquired;

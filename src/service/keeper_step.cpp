@@ -170,7 +170,7 @@ void Keeper::signal(Kept& kept, Outbox& out) {
     lose(kept, kept.plan.loss().value_or(LossCause::deadline), out);
     return;
   }
-  out.calls.push_back([stop = kept.stop]() mutable { stop.request_stop(); });
+  out.calls.emplace_back([stop = kept.stop]() mutable { stop.request_stop(); });
   kept.plan.asked();
   kept.stopped = true;
   schedule(kept);
@@ -178,7 +178,7 @@ void Keeper::signal(Kept& kept, Outbox& out) {
 
 void Keeper::lose(Kept& kept, LossCause cause, Outbox& out) {
   const Deadline now = clock_.now();
-  out.calls.push_back([stop = kept.stop, call = kept.call, cause]() mutable {
+  out.calls.emplace_back([stop = kept.stop, call = kept.call, cause]() mutable {
     stop.request_stop();
     if (call) call->run(cause);
   });
