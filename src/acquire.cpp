@@ -35,7 +35,7 @@ AcquireResult LeaseMaker::acquire(const Wish& wish, const Limits& limits) {
   const OwnerToken token = OwnerToken::generate();
   const Deadline begun = wish.core->clock.now();
   try {
-    return settle(wish, token, wish.core->store->acquire(wish.request(token), limits), begun, limits);
+    return settle(wish, token, wish.core->store->acquire(wish.request(token.str()), limits), begun, limits);
   } catch (...) {
     // Out of memory, or of threads: nobody knows how far it got.
     (void)wish.core->keeper.get().withdraw(wish.orphan(token, Deadline::max()));
@@ -43,19 +43,25 @@ AcquireResult LeaseMaker::acquire(const Wish& wish, const Limits& limits) {
   }
 }
 
+AcquireResult LeaseMaker::hold(const Wish& wish, const OwnerToken& token, const Granted& granted, Deadline begun,
+                               const std::stop_token& stop, Deadline doubts_until) {
+  const Core& core = *wish.core;
+  auto state = std::make_unique<Lease::State>(wish, token, Phase::held);
+  state->acquired = granted.counted_from;
+  state->fence = granted.fence;
+  state->doubts_until = doubts_until;
+  state->count_from(granted.counted_from);
+  const Deadline now = core.clock.now();
+  if (now >= state->deadline) return too_late(wish, token, stop);
+  core.tell(&Observer::acquired, {.key = wish.key.str(), .elapsed = now - begun});
+  return Lease(std::move(state));
+}
+
 AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acquisition acquisition, Deadline begun,
                                  const Limits& limits) {
+  if (const auto* granted = std::get_if<Granted>(&acquisition)) return hold(wish, token, *granted, begun, limits.stop);
   const Core& core = *wish.core;
   Event event{.key = wish.key.str(), .elapsed = core.clock.now() - begun};
-  if (const auto* granted = std::get_if<Granted>(&acquisition)) {
-    auto state = std::make_unique<Lease::State>(wish, token, Phase::held);
-    state->acquired = granted->counted_from;
-    state->fence = granted->fence;
-    state->count_from(granted->counted_from);
-    if (core.clock.now() >= state->deadline) return too_late(wish, token, limits);
-    core.tell(&Observer::acquired, event);
-    return Lease(std::move(state));
-  }
   if (auto* busy = std::get_if<Busy>(&acquisition)) {
     core.tell(&Observer::busy, event);
     return std::move(*busy);
@@ -72,11 +78,11 @@ AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acqu
 }
 
 // The process stood still between the request and its answer, or the answer took that long.
-AcquireResult LeaseMaker::too_late(const Wish& wish, const OwnerToken& token, const Limits& limits) {
+AcquireResult LeaseMaker::too_late(const Wish& wish, const OwnerToken& token, const std::stop_token& stop) {
   Error error{Errc::timed_out, "acquire " + quoted(wish.key.str()) + " at " + std::string(wish.core->store->server()) +
                                    ": the lease was granted, but its time was over when the answer was read; it "};
   Claim late = claim(wish, token, {std::make_unique<LateGrant>(wish, token), error});
-  if (nothing_left(withdraw(late, {deadline_after(LeaseClock::now(), wish.op_timeout), limits.stop}))) {
+  if (nothing_left(withdraw(late, {deadline_in(wish.op_timeout), stop}))) {
     error.detail += "was given back. Was this process paused?";
     wish.core->tell(&Observer::unavailable, {.key = wish.key.str(), .error = &error});
     return Unavailable{std::move(error)};

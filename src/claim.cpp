@@ -20,7 +20,7 @@ AcquireResult LeaseMaker::retry(Claim claim, const Limits& limits) {
   if (s.doubt->can_retry()) {
     const Deadline begun = s.wish.core->clock.now();
     const std::unique_ptr<Doubt> spent = std::move(s.doubt);  // whatever comes of it, this claim is over
-    return settle(s.wish, s.token, spent->retry(s.wish.request(s.token), limits), begun, limits);
+    return settle(s.wish, s.token, spent->retry(s.wish.request(s.token.str()), limits), begun, limits);
   }
   Released withdrawn = s.doubt->withdraw(limits);
   if (nothing_left(withdrawn.outcome)) {

@@ -49,8 +49,8 @@ Orphan Tenure::orphan(const OwnerToken& token, Deadline spent_by) const {
   return {full_key(), token.str(), op_timeout, spent_by, deadline_after(from, ttl)};
 }
 
-AcquireRequest Wish::request(const OwnerToken& token) const {
-  return {full_key(), token.str(), ttl, floor, core->holder.get(), label, op_timeout};
+AcquireRequest Wish::request(std::string_view token) const {
+  return {full_key(), token, ttl, floor, core->holder.get(), label, op_timeout};
 }
 
 std::string full_name(const Core& core, std::string_view name) {

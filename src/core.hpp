@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "fork.hpp"
@@ -88,7 +90,7 @@ struct Wish : Tenure {
   Wish(const std::shared_ptr<Core>& c, const LeaseKey& k, const LeaseOptions& options)
       : Tenure(c, k, options), floor(options.fence_floor), label(options.label) {}
 
-  AcquireRequest request(const OwnerToken&) const;
+  AcquireRequest request(std::string_view token = {}) const;
 };
 
 // A held lease whose deadline has passed is lost, though its phase stays: see Lease::State::loss.
@@ -107,6 +109,8 @@ struct Lease::State {
   bool loss_told{false};
   std::optional<LossCause> cause{};  // while held: what its deadline's passing will have been
   Deadline acquired{}, deadline{Deadline::min()};
+  // Until then, what was asked for it and not answered may still be carried out.
+  Deadline doubts_until{Deadline::min()};
   FencingToken fence{0};                // 0: none
   std::unique_ptr<Error> last_error{};  // null: none
 
@@ -124,7 +128,7 @@ struct Lease::State {
   void lose(LossCause) noexcept;
   void remember(Error) noexcept;
   void explain(std::string_view why) noexcept;
-  void orphan() noexcept;
+  void orphan(Deadline spent_by = Deadline::min()) noexcept;
 };
 
 struct Claim::State {
@@ -154,11 +158,14 @@ struct LeaseMaker {
   static AcquireResult acquire(const Wish&, const Limits&);
   static AcquireResult retry(Claim, const Limits&);
   static ReleaseOutcome withdraw(Claim&, const Limits&);
+  static Claim claim(const Wish&, const OwnerToken&, Doubtful);
+  // A lease, unless its time is over already. `doubts_until`: see Lease::State.
+  static AcquireResult hold(const Wish&, const OwnerToken&, const Granted&, Deadline begun, const std::stop_token&,
+                            Deadline doubts_until = Deadline::min());
 
  private:
   static AcquireResult settle(const Wish&, const OwnerToken&, Acquisition, Deadline begun, const Limits&);
-  static AcquireResult too_late(const Wish&, const OwnerToken&, const Limits&);
-  static Claim claim(const Wish&, const OwnerToken&, Doubtful);
+  static AcquireResult too_late(const Wish&, const OwnerToken&, const std::stop_token&);
 };
 
 }  // namespace v0

@@ -58,9 +58,9 @@ void Lease::State::explain(std::string_view why) noexcept {
 }
 
 // It may still stand on the server: taken back in the background.
-void Lease::State::orphan() noexcept {
+void Lease::State::orphan(Deadline spent_by) noexcept {
   try {
-    (void)core().keeper.get().withdraw(tenure.orphan(token));
+    (void)core().keeper.get().withdraw(tenure.orphan(token, spent_by));
   } catch (...) {
     // Out of memory: the ttl will have to do.
   }
@@ -142,7 +142,10 @@ ReleaseOutcome Lease::State::release() noexcept {
     released = {ReleaseOutcome::unknown, {}, {Errc::unknown_outcome, {}}};
   }
   const Deadline answered = now();
-  if (released.outcome == ReleaseOutcome::unknown || released.outcome == ReleaseOutcome::unavailable) orphan();
+  const bool late_comers = LeaseClock::now() < doubts_until;
+  if (late_comers || released.outcome == ReleaseOutcome::unknown || released.outcome == ReleaseOutcome::unavailable) {
+    orphan(late_comers ? doubts_until : Deadline::min());
+  }
   remember(std::move(released.error));
   Event event{.key = tenure.key.str(), .elapsed = answered - begun, .error = last_error.get()};
   if (was_held) event.held = std::min(begun, deadline) - acquired;

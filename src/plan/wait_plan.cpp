@@ -1,6 +1,8 @@
 #include "redlease/plan/wait_plan.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace redlease {
 inline namespace v0 {
@@ -9,35 +11,140 @@ namespace {
 
 constexpr Millis settle{2};     // the server counts whole milliseconds, and a key is gone only after its last
 constexpr Millis spread{10};    // so that those who wait for the same end do not come together
+constexpr Millis in_turn{20};   // for each that is ahead: the first asks first
 constexpr Millis last_try{20};  // before the end: room for its answer, so that "busy" is known and not in doubt
+
+LeaseClock::duration scaled(LeaseClock::duration d, double by) noexcept {
+  return LeaseClock::duration(static_cast<LeaseClock::rep>(static_cast<double>(d.count()) * by));
+}
 
 }  // namespace
 
-WaitPlan::WaitPlan(Deadline start, Deadline give_up, std::uint64_t seed) noexcept
-    : give_up_(give_up), next_(start), random_(seed) {}
+WaitPlan::WaitPlan(const Terms& terms) noexcept
+    : terms_(terms),
+      heartbeat_(std::clamp<Millis>(terms.ttl / 6, Millis(1'000), Millis(5'000))),
+      random_(terms.seed),
+      ask_at_(terms.start),
+      inbox_(terms.inbox ? Inbox::up : Inbox::none),
+      had_inbox_(terms.inbox) {}
 
-std::optional<Deadline> WaitPlan::next() const noexcept { return next_; }
+Deadline WaitPlan::latest() const noexcept {
+  return terms_.give_up == Deadline::max() ? terms_.give_up : deadline_after(terms_.give_up, -last_try);
+}
+
+bool WaitPlan::near_end(Deadline now) const noexcept { return deadline_after(now, settle) >= latest(); }
+
+Ask WaitPlan::how() const noexcept {
+  const bool worth_it = latest() > terms_.start;
+  if (!terms_.queue || !worth_it) return Ask::once;
+  if (!contended_) return inbox_ == Inbox::up ? Ask::queue : Ask::once;
+  if (inbox_ == Inbox::refused) return Ask::reserve;
+  return had_inbox_ ? Ask::queue : Ask::once;
+}
+
+WaitPlan::Next WaitPlan::next(Deadline now) const noexcept {
+  if (over_) return {Step::give_up, {}, {}};
+  if (!asked_) return {Step::ask, how(), {}};
+  if (now >= terms_.give_up) return {Step::give_up, {}, {}};
+  if (now >= latest()) return {Step::ask, Ask::last, {}};
+  if (now >= subscribe_at_) return {Step::subscribe, {}, {}};
+  if (now >= ask_at_) return {Step::ask, how(), {}};
+  return {Step::listen, {}, std::min({ask_at_, subscribe_at_, latest()})};
+}
 
 void WaitPlan::saw_busy(Deadline now, std::optional<Millis> remaining) noexcept {
+  asked_ = true;
+  in_queue_ = false;
+  over_ = near_end(now);
+  const bool first = !contended_;
+  contended_ = true;
   LeaseClock::duration pause = grown();
   if (remaining && *remaining < longest_interval) {
     pause = std::min<LeaseClock::duration>(pause, std::max(*remaining, Millis{0}) + settle + jitter(spread));
   }
-  schedule(now, pause);
+  ask_at_ = deadline_after(now, pause);
+  if (!first || !terms_.queue) return;
+  // Now that another holds it, a place in the queue is worth an inbox.
+  if (inbox_ == Inbox::none) subscribe_at_ = now;
+  if (inbox_ != Inbox::none) ask_at_ = now;
 }
 
-void WaitPlan::saw_trouble(Deadline now) noexcept { schedule(now, grown()); }
-
-void WaitPlan::schedule(Deadline now, LeaseClock::duration pause) noexcept {
-  ++tries_;
-  const Deadline latest = give_up_ == Deadline::max() ? give_up_ : deadline_after(give_up_, -last_try);
-  next_ = deadline_after(now, pause);
-  if (*next_ < latest) return;
-  if (deadline_after(now, settle) < latest) {
-    next_ = latest;
-  } else {
-    next_.reset();
+void WaitPlan::saw_queued(Deadline now, const Place& place) noexcept {
+  asked_ = contended_ = in_queue_ = true;
+  if (inbox_ == Inbox::up && !place.heard) {
+    // Its connection is gone and we have not seen it yet; or it is at another server, and so will the next one be.
+    inbox_ = ++unheard_ < 2 ? Inbox::none : Inbox::refused;
+    subscribe_at_ = inbox_ == Inbox::none ? now : Deadline::max();
+    ask_at_ = now;
+    told_.reset();
+    return;
   }
+  unheard_ = 0;
+  told_ = Told{place.sent, place.server_time};
+  LeaseClock::duration pause = LeaseClock::duration(heartbeat_) * 9 / 10 + jitter(heartbeat_ / 10);
+  const auto no_later = [&](LeaseClock::duration than) { pause = std::min(pause, than); };
+  const auto turns = static_cast<LeaseClock::rep>(std::min<std::size_t>(place.ahead, 10'000));
+  if (place.remaining) {
+    no_later(std::max(*place.remaining, Millis{0}) + settle + turns * in_turn + jitter(spread));
+  }
+  // Nobody wakes us: a foreign holder does not know us, and a turn that is kept for us is not announced.
+  if (place.foreign) no_later((turns + 1) * (Millis(20) + jitter(Millis(80))));
+  if (inbox_ == Inbox::refused && place.ahead == 0) {
+    no_later(grown());
+  } else {
+    interval_ = first_interval;
+  }
+  ask_at_ = deadline_after(now, pause);
+}
+
+void WaitPlan::saw_trouble(Deadline now) noexcept {
+  asked_ = true;
+  if (how() == Ask::queue || how() == Ask::reserve) in_queue_ = true;  // it may have been carried out
+  over_ = near_end(now);
+  told_.reset();
+  ask_at_ = deadline_after(now, grown());
+}
+
+void WaitPlan::saw_inbox(Deadline now) noexcept {
+  inbox_ = Inbox::up;
+  had_inbox_ = true;
+  no_inbox_since_.reset();
+  subscribe_at_ = Deadline::max();
+  ask_at_ = now;
+}
+
+void WaitPlan::saw_no_inbox(Deadline now) noexcept {
+  told_.reset();
+  const bool lost = std::exchange(inbox_, Inbox::none) == Inbox::up;
+  if (lost) {
+    subscribe_at_ = now;
+    return;
+  }
+  if (!no_inbox_since_) no_inbox_since_ = now;
+  if (now - *no_inbox_since_ >= heartbeat_) return saw_inbox_refused(now);
+  subscribe_at_ = deadline_after(now, grown());
+  ask_at_ = std::min(ask_at_, subscribe_at_);  // what was announced meanwhile was not heard
+}
+
+void WaitPlan::saw_inbox_refused(Deadline now) noexcept {
+  told_.reset();
+  inbox_ = Inbox::refused;
+  subscribe_at_ = Deadline::max();
+  ask_at_ = now;
+}
+
+void WaitPlan::saw_hint(Deadline now) noexcept { ask_at_ = now; }
+
+std::optional<Deadline> WaitPlan::saw_grant(Deadline now, std::int64_t server_time) noexcept {
+  ask_at_ = now;
+  if (!told_ || server_time < told_->server_time) return std::nullopt;
+  const LeaseClock::duration since = std::chrono::microseconds(server_time - told_->server_time);
+  // The server's clock was set forward: nobody knows when that was.
+  if (since > scaled(now - told_->sent, 1 + terms_.drift)) return std::nullopt;
+  const Deadline from = std::min(deadline_after(told_->sent, scaled(since, 1 - terms_.drift)), now);
+  const LeaseClock::duration whole = LeaseClock::duration(terms_.ttl) - terms_.margin;
+  if (deadline_after(from, whole) - now < LeaseClock::duration(terms_.ttl) * 2 / 3) return std::nullopt;
+  return from;
 }
 
 LeaseClock::duration WaitPlan::jitter(LeaseClock::duration below) noexcept {
