@@ -23,6 +23,20 @@
 namespace redlease {
 inline namespace v0 {
 
+// A loss, or none yet. Of one byte: for an atomic optional clang wants a library of its own.
+class AtomicLoss {
+ public:
+  std::optional<LossCause> load() const noexcept {
+    const int value = value_.load();
+    return value == none ? std::nullopt : std::optional(static_cast<LossCause>(value));
+  }
+  void store(LossCause cause) noexcept { value_.store(static_cast<std::uint8_t>(cause)); }
+
+ private:
+  static constexpr std::uint8_t none = 0xff;
+  std::atomic<std::uint8_t> value_{none};
+};
+
 // One lease in a Keeper's care. Belongs to whoever holds the lease, who lets it go before its life ends.
 struct Kept {
   static constexpr std::uint32_t no_slot = UINT32_MAX;
@@ -41,7 +55,7 @@ struct Kept {
 
   // For the holder to read at any time.
   std::atomic<Deadline> deadline;
-  std::atomic<std::optional<LossCause>> loss{};  // set when the loss is announced
+  AtomicLoss loss;  // set when the loss is announced
 
   // The rest is the Keeper's while it keeps it.
   bool stopped{false};  // its work was asked to stop

@@ -183,7 +183,7 @@ void Keeper::lose(Kept& kept, LossCause cause, Outbox& out) {
     if (call) call->run(cause);
   });
   kept.stopped = true;
-  kept.loss = cause;
+  kept.loss.store(cause);
   tell(out, &Observer::lost, kept.key, {.held = std::min(now, kept.plan.deadline()) - kept.acquired, .loss = cause});
   if (closed_ || cause == LossCause::gone || cause == LossCause::taken) return;
   // Given back when the server would forget it anyway if no renewal were on its way.
