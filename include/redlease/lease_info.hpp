@@ -22,8 +22,9 @@ struct LeaseInfo {
   std::optional<Millis> remaining;  ///< none: free, or a key that never expires
   std::optional<Millis> held_for;   ///< since the grant, by the server's clock
   FencingToken fence{};             ///< of the last grant that is still remembered; 0: none is
-  std::size_t waiters{};            ///< always 0 yet: there is no queue
-  std::vector<std::string> queue;   ///< the first 100, in order; always empty yet
+  std::size_t waiters{};            ///< in the queue, those included who died there and were not passed over yet
+  std::vector<std::string> queue;   ///< the first 100, in order: "host:pid label"
+  std::vector<Millis> queued_for;   ///< how long each of `queue` has waited
 };
 
 /// What a fenced resource answered.

@@ -44,6 +44,8 @@ class REDLEASE_EXPORT Observer {
   virtual void orphan_withdrawn(const Event&) noexcept {
   }  ///< what a lost call may have left is gone; with an error: given up
   virtual void connected(const Event&) noexcept {}
+  /// Waiters at this server can not be woken (the error says why), so their turns are kept until they ask; told once.
+  virtual void unheard(const Event&) noexcept {}
   virtual void stalled(const Event&) noexcept {}  ///< this process did not run for `elapsed`
 };
 

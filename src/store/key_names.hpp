@@ -1,8 +1,12 @@
 #pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "helper_names.hpp"
+#include "redlease/types.hpp"
 
 namespace redlease {
 inline namespace v0 {
@@ -15,15 +19,59 @@ constexpr bool has_hash_tag(std::string_view key) noexcept {
   return close != std::string_view::npos && close > open + 1;
 }
 
-// A helper key of a lease, in its slot. Two forms, told apart by the byte before the suffix: with one, lease `x` and
-// lease `x:{x}` would share theirs.
-inline std::string helper_name(std::string_view key, std::string_view suffix) {
-  std::string name;
-  name.reserve(2 * key.size() + 3 + suffix.size());
-  name.append(key).append(":");
-  if (!has_hash_tag(key)) name.append("{").append(key).append("}");
-  return name.append(suffix);
+// A helper key of a lease, in its slot, written to `to`; its end. Two forms, told apart by the byte before the suffix:
+// with one, lease `x` and lease `x:{x}` would share theirs.
+constexpr char* put_helper_name(char* to, std::string_view key, std::string_view suffix) noexcept {
+  const auto put = [&](std::string_view text) { to = std::copy(text.begin(), text.end(), to); };
+  put(key);
+  put(":");
+  if (!has_hash_tag(key)) {
+    put("{");
+    put(key);
+    put("}");
+  }
+  put(suffix);
+  return to;
 }
+
+constexpr std::size_t helper_name_room(std::size_t key_size) noexcept { return 2 * key_size + 3 + queue_suffix.size(); }
+
+inline std::string helper_name(std::string_view key, std::string_view suffix) {
+  std::string name(helper_name_room(key.size()), '\0');
+  name.resize(static_cast<std::size_t>(put_helper_name(name.data(), key, suffix) - name.data()));
+  return name;
+}
+
+// All of them, without an allocation where the key is no longer than a LeaseKey.
+class HelperNames {
+ public:
+  explicit HelperNames(std::string_view key) {
+    char* to = text_.data();
+    if (3 * helper_name_room(key.size()) > text_.size()) {
+      more_.resize(3 * helper_name_room(key.size()));
+      to = more_.data();
+    }
+    const auto name = [&](std::string_view suffix) {
+      char* const from = to;
+      to = put_helper_name(to, key, suffix);
+      return std::string_view(from, static_cast<std::size_t>(to - from));
+    };
+    meta_ = name(meta_suffix);
+    queue_ = name(queue_suffix);
+    seen_ = name(seen_suffix);
+  }
+  HelperNames(const HelperNames&) = delete;
+  HelperNames& operator=(const HelperNames&) = delete;
+
+  std::string_view meta() const noexcept { return meta_; }
+  std::string_view queue() const noexcept { return queue_; }
+  std::string_view seen() const noexcept { return seen_; }
+
+ private:
+  std::array<char, 3 * helper_name_room(LeaseKey::max_size)> text_;  // not cleared: it is used at every release
+  std::string more_;
+  std::string_view meta_, queue_, seen_;
+};
 
 }  // namespace v0
 }  // namespace redlease

@@ -29,7 +29,8 @@ std::shared_ptr<LeaseStore> open_store(std::string_view url, const ClientOptions
   Endpoint endpoint = parse_endpoint(url);
   endpoint.client_name = options.name;
   endpoint.tls = options.tls;
-  return std::make_shared<RedisStore>(std::move(endpoint), options.max_connections, options.observer, clock);
+  return std::make_shared<RedisStore>(std::move(endpoint), options.max_connections, options.observer, clock,
+                                      options.max_inboxes);
 }
 
 }  // namespace v0

@@ -1,11 +1,15 @@
 #include "store/redis_calls.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "helper_names.hpp"
 #include "store/key_names.hpp"
 #include "store/redis_doubt.hpp"
+#include "store/release_call.hpp"
 #include "store/scripts.hpp"
 
 namespace redlease {
@@ -34,10 +38,22 @@ Busy busy_of(const Reply& reply) {
   return busy;
 }
 
+void place(RedisCalls::Attempt& busy, const Reply& reply, Deadline sent) {
+  const auto& items = reply.items;
+  busy.place = WaitPlan::Place{.remaining = std::get<Busy>(busy.outcome).remaining,
+                               .ahead = static_cast<std::size_t>(std::max(items[4].integer, 0LL)),
+                               .foreign = items[2].text.empty(),
+                               .heard = items[6].integer != 0,
+                               .sent = sent,
+                               .server_time = to_number(items[3].text)};
+  busy.arrival = to_number(items[5].text);
+  busy.hearing_unknown = items[6].integer < 0;
+}
+
 // What an acquire's answer says first, if it is one.
 std::optional<long long> acquire_code(const Reply& reply) noexcept {
-  for (const auto& [code, shape] :
-       {std::pair(1, "itt"), std::pair(0, "iit"), std::pair(-1, "it"), std::pair(-3, "i")}) {
+  for (const auto& [code, shape] : {std::pair(1, "itt"), std::pair(0, "iit"), std::pair(0, "iittiti"),
+                                    std::pair(-1, "it"), std::pair(-3, "i")}) {
     if (has_shape(reply, shape) && reply.items[0].integer == code) return code;
   }
   return std::nullopt;
@@ -63,8 +79,8 @@ Error error_of(std::string_view verb, std::string_view key, ScriptAnswer answer)
 }
 
 RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireRequest& request,
-                                        const Limits& limits) const {
-  const std::string meta = helper_name(request.key, meta_suffix);
+                                        const Limits& limits, const Waiter* waiter) const {
+  const HelperNames names(request.key);
   const Decimal ttl(request.ttl.count());
   const Decimal floor(request.floor ? static_cast<std::int64_t>(*request.floor) : 0);
   std::string who(request.holder);
@@ -81,8 +97,16 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     const Deadline spent_by =
         server_now ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error(before))
                    : Deadline::max();
-    const std::array<std::string_view, 7> words{request.key, meta, request.token, ttl, not_after, floor, who};
-    ScriptAnswer answer = redlease::run(connection, {Scripts::acquire, 2, words}, limits, clock_);
+    std::array<std::string_view, 14> words{request.key,   names.meta(), names.queue(), names.seen(), request.token,
+                                           ttl,           not_after,    floor,         who};
+    std::size_t size = 9;
+    if (waiter != nullptr) {
+      for (const auto word : {waiter->how, waiter->member, waiter->arrival, waiter->lifetime, waiter->inbox}) {
+        words.at(size++) = word;
+      }
+    }
+    ScriptAnswer answer =
+        redlease::run(connection, {Scripts::acquire, 4, std::span(words).first(size)}, limits, clock_);
     if (answer.reply == nullptr) {
       if (answer.delivery == Delivery::not_executed) return {std::move(answer.error), spent_by};
       return {Doubtful{nullptr, doubt_of(std::move(answer.error))}, spent_by};
@@ -97,7 +121,14 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
       case 1:
         connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[2].text));
         return {Granted{static_cast<FencingToken>(to_number(reply.items[1].text)), answer.sent}, spent_by};
-      case 0: return {busy_of(reply), spent_by};
+      case 0: {
+        Attempt busy{busy_of(reply), spent_by};
+        if (reply.elements == 7) {
+          connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[3].text));
+          place(busy, reply, answer.sent);
+        }
+        return busy;
+      }
       case -1:
         connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[1].text));
         if (tries < 3 && LeaseClock::now() < limits.deadline && !limits.stop.stop_requested()) continue;
@@ -130,11 +161,12 @@ Acquisition RedisCalls::acquire(const AcquireRequest& request, const Limits& lim
   }
 }
 
-Released RedisCalls::release(std::string_view key, std::string_view token, const Limits& limits) const {
+Released RedisCalls::release(std::string_view key, std::string_view token, const Limits& limits,
+                             std::string_view member) const {
   Released released;
-  const std::array<std::string_view, 2> words{key, token};
+  const ReleaseCall call(key, token, member);
   ScriptAnswer answer =
-      run({Scripts::release, 1, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
+      run(call, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
         if (!is_release_answer(reply)) return false;
         if (reply.integer == 1) {
           released.outcome = ReleaseOutcome::released;

@@ -1,9 +1,12 @@
 #pragma once
 // The calls of a RedisStore, over a pool.
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "redlease/plan/wait_plan.hpp"
 #include "redlease/store/lease_store.hpp"
 #include "redlease/wire/pool.hpp"
 #include "store/script_call.hpp"
@@ -57,16 +60,25 @@ class RedisCalls {
   // One try for a lease; again on a fresh connection where one proved stale and nothing was executed.
   Acquisition acquire(const AcquireRequest&, const Limits&) const;
 
-  Released release(std::string_view key, std::string_view token, const Limits&) const;
+  // `member`: of a waiter, its entry in the queue, which it leaves.
+  Released release(std::string_view key, std::string_view token, const Limits&, std::string_view member = {}) const;
 
   Pool& pool() const noexcept { return pool_; }
 
+  // What a waiter adds to an acquire: see Scripts::acquire.
+  struct Waiter {
+    std::string_view how, member, arrival, lifetime, inbox;
+  };
   struct Attempt {
     Acquisition outcome;  // Doubtful without a doubt: the caller makes it, since the connection is his
     Deadline spent_by{};  // when the server will surely refuse the request if it has not executed it by then
+    // Of a waiter that is busy: its place, and since when it has waited by the server's clock.
+    std::optional<WaitPlan::Place> place{};
+    std::int64_t arrival{0};
+    bool hearing_unknown{false};  // the server does not tell whether it can reach the waiter's inbox
   };
   // One acquire on this connection, behind whatever it owes.
-  Attempt attempt(Connection&, const AcquireRequest&, const Limits&) const;
+  Attempt attempt(Connection&, const AcquireRequest&, const Limits&, const Waiter* = nullptr) const;
 
  private:
   Pool& pool_;

@@ -1,21 +1,22 @@
 #include "store/redis_doubt.hpp"
 
 #include <algorithm>
-#include <array>
 #include <thread>
 #include <utility>
 
+#include "store/release_call.hpp"
 #include "store/scripts.hpp"
 
 namespace redlease {
 inline namespace v0 {
 
 RedisDoubt::RedisDoubt(const RedisCalls& calls, std::unique_ptr<Connection> connection, const AcquireRequest& request,
-                       Deadline spent_by)
+                       Deadline spent_by, std::string member)
     : calls_(calls),
       connection_(std::move(connection)),
       key_(request.key),
       token_(request.token),
+      member_(std::move(member)),
       spent_by_(spent_by),
       op_timeout_(request.op_timeout) {}
 
@@ -31,9 +32,8 @@ RedisDoubt::~RedisDoubt() {
 }
 
 const std::string& RedisDoubt::withdrawal() {
-  const std::array<std::string_view, 2> words{key_, token_};
   std::string& frame = connection_->frame();
-  append_eval(frame, {Scripts::release, 1, words});
+  append_eval(frame, ReleaseCall(key_, token_, member_));
   return frame;
 }
 
@@ -87,7 +87,7 @@ Released RedisDoubt::withdraw_behind(const Limits& limits) {
 Released RedisDoubt::withdraw_elsewhere(const Limits& limits) {
   for (;;) {
     const Deadline sent = LeaseClock::now();
-    Released released = calls_.release(key_, token_, limits);
+    Released released = calls_.release(key_, token_, limits, member_);
     if (released.outcome == ReleaseOutcome::released) {
       settled_ = true;
       return released;

@@ -12,8 +12,9 @@ inline namespace v0 {
 // An acquire that may have been executed, and its connection (null or dead where that broke).
 class RedisDoubt final : public Doubt {
  public:
-  // For `spent_by` see RedisCalls::Attempt.
-  RedisDoubt(const RedisCalls&, std::unique_ptr<Connection>, const AcquireRequest&, Deadline spent_by);
+  // For `spent_by` see RedisCalls::Attempt; for `member`, RedisCalls::release.
+  RedisDoubt(const RedisCalls&, std::unique_ptr<Connection>, const AcquireRequest&, Deadline spent_by,
+             std::string member = {});
   RedisDoubt(const RedisDoubt&) = delete;
   RedisDoubt& operator=(const RedisDoubt&) = delete;
   ~RedisDoubt() override;
@@ -30,7 +31,7 @@ class RedisDoubt final : public Doubt {
   Released withdraw_elsewhere(const Limits&);
   RedisCalls calls_;
   std::unique_ptr<Connection> connection_;
-  std::string key_, token_;
+  std::string key_, token_, member_;
   Deadline spent_by_;
   Millis op_timeout_;
   bool settled_{false};

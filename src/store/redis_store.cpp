@@ -10,7 +10,9 @@
 #include "helper_names.hpp"
 #include "redlease/wire/pool.hpp"
 #include "store/key_names.hpp"
+#include "store/inboxes.hpp"
 #include "store/redis_calls.hpp"
+#include "store/redis_seat.hpp"
 #include "store/redis_upkeep.hpp"
 #include "store/scripts.hpp"
 #include "wire/server_errors.hpp"
@@ -23,6 +25,7 @@ struct RedisStore::State {
   std::shared_ptr<Observer> observer;
   const Clock& clock;
   PerProcess<Pool> pool;
+  PerProcess<Inboxes> inboxes;
 
   RedisCalls calls() { return {pool.get(), clock}; }
 };
@@ -44,12 +47,31 @@ Renewal not_renewed(std::string_view verb, std::string_view key, ScriptAnswer an
   return renewal;
 }
 
+// Of microseconds by the server's clock, which somebody may have set back.
+Millis elapsed(std::int64_t since, std::int64_t now) noexcept {
+  return std::max(Millis(0), std::chrono::duration_cast<Millis>(std::chrono::microseconds(now - since)));
+}
+
+// Members "token ttl lifetime floor inbox host:pid label" and when each came.
+void read_queue(LeaseInfo& info, const Reply& members, std::int64_t now) {
+  for (std::size_t i = 0; i + 1 < members.elements; i += 2) {
+    std::string_view who = members.items[i].text;
+    for (int words = 0; words < 5; ++words) who.remove_prefix(std::min(who.find(' '), who.size() - 1) + 1);
+    if (who.ends_with(' ')) who.remove_suffix(1);  // the label may be empty
+    info.queue.emplace_back(who);
+    info.queued_for.push_back(elapsed(static_cast<std::int64_t>(to_real(members.items[i + 1].text)), now));
+  }
+}
+
 }  // namespace
 
 RedisStore::RedisStore(Endpoint endpoint, std::size_t max_connections, std::shared_ptr<Observer> observer,
-                       const Clock& clock)
+                       const Clock& clock, std::size_t max_inboxes)
     : state_(new State{endpoint, observer, clock, PerProcess<Pool>([endpoint, max_connections, observer] {
                          return new Pool(endpoint, max_connections, observer);
+                       }),
+                       PerProcess<Inboxes>([this, max_inboxes] {
+                         return new Inboxes(state_->endpoint, max_inboxes, state_->observer);
                        })}) {}
 
 RedisStore::~RedisStore() = default;
@@ -85,9 +107,9 @@ Renewal RedisStore::renew(std::string_view key, std::string_view token, Millis t
 }
 
 Renewal RedisStore::adopt(std::string_view key, std::string_view token, Millis ttl, const Limits& limits) {
-  const std::string meta = helper_name(key, meta_suffix);
+  const HelperNames names(key);
   const Decimal ttl_text(ttl.count());
-  const std::array<std::string_view, 4> words{key, meta, token, ttl_text};
+  const std::array<std::string_view, 4> words{key, names.meta(), token, ttl_text};
   Renewal renewal;
   ScriptAnswer answer =
       state_->calls().run({Scripts::adopt, 2, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
@@ -116,19 +138,20 @@ Released RedisStore::release(std::string_view key, std::string_view token, const
 }
 
 Result<LeaseInfo> RedisStore::inspect(std::string_view key, const Limits& limits) {
-  const std::string meta = helper_name(key, meta_suffix);
-  const std::array<std::string_view, 2> words{key, meta};
+  const HelperNames names(key);
+  const std::array<std::string_view, 3> words{key, names.meta(), names.queue()};
   LeaseInfo info;
   ScriptAnswer answer =
-      state_->calls().run({Scripts::inspect, 2, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
-        if (!has_shape(reply, "iitttt")) return false;
+      state_->calls().run({Scripts::inspect, 3, words}, limits, AfterDoubt::again, [&](const Reply& reply, bool) {
+        if (!has_shape(reply, "iittttia")) return false;
         const auto& items = reply.items;
+        info.waiters = static_cast<std::size_t>(std::max(items[6].integer, 0LL));
+        read_queue(info, items[7], to_number(items[4].text));
         info.held = items[0].integer == 1;
         if (items[1].integer >= 0) info.remaining = Millis(items[1].integer);
         info.fence = static_cast<FencingToken>(to_number(items[2].text));
         if (items[3].text.empty()) return true;
-        const auto held_for = std::chrono::microseconds(to_number(items[4].text) - to_number(items[3].text));
-        info.held_for = std::max(Millis(0), std::chrono::duration_cast<Millis>(held_for));
+        info.held_for = elapsed(to_number(items[3].text), to_number(items[4].text));
         const std::string& who = items[5].text;
         const auto space = who.find(' ');
         info.holder = who.substr(0, space);
@@ -140,11 +163,12 @@ Result<LeaseInfo> RedisStore::inspect(std::string_view key, const Limits& limits
 }
 
 Result<bool> RedisStore::break_lease(std::string_view key, const Limits& limits) {
-  const std::array<std::string_view, 1> words{key};
+  const HelperNames names(key);
+  const std::array<std::string_view, 4> words{key, names.meta(), names.queue(), names.seen()};
   bool removed = false;
   std::size_t too_long = 0;
   ScriptAnswer answer =
-      state_->calls().run({Scripts::break_lease, 1, words}, limits, AfterDoubt::tell, [&](const Reply& reply, bool) {
+      state_->calls().run({Scripts::break_lease, 4, words}, limits, AfterDoubt::tell, [&](const Reply& reply, bool) {
         removed = reply.kind == Reply::Kind::integer && reply.integer == 1;
         const bool refused = has_shape(reply, "ii");
         if (refused) too_long = static_cast<std::size_t>(reply.items[1].integer) + 1;
@@ -197,6 +221,10 @@ Result<Unit> RedisStore::ping(const Limits& limits) {
 
 std::unique_ptr<Upkeep> RedisStore::upkeep() {
   return std::make_unique<RedisUpkeep>(state_->endpoint, state_->observer, state_->clock);
+}
+
+std::unique_ptr<Seat> RedisStore::seat(const AcquireRequest& request) {
+  return std::make_unique<RedisSeat>(state_->calls(), state_->inboxes.get(), request);
 }
 
 }  // namespace v0

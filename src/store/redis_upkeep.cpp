@@ -1,8 +1,6 @@
 #include "store/redis_upkeep.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +9,7 @@
 
 #include "redlease/observer.hpp"
 #include "store/redis_calls.hpp"
+#include "store/release_call.hpp"
 #include "store/scripts.hpp"
 #include "thread.hpp"
 
@@ -28,12 +27,7 @@ constexpr Millis longest_pause{250};
 }  // namespace
 
 RedisUpkeep::RedisUpkeep(Endpoint endpoint, std::shared_ptr<Observer> observer, const Clock& clock)
-    : endpoint_(std::move(endpoint)),
-      observer_(std::move(observer)),
-      clock_(clock),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (bell_.get() < 0) throw std::system_error(errno, std::system_category(), "redlease: no descriptor for renewals");
-}
+    : endpoint_(std::move(endpoint)), observer_(std::move(observer)), clock_(clock) {}
 
 bool RedisUpkeep::ready(LeaseClock::duration limit) {
   if (pipe_ && !pipe_->sent.empty() && now_ >= pipe_->sent.front().limit) {
@@ -112,16 +106,21 @@ void RedisUpkeep::take_opened(News& news) {
 }
 
 void RedisUpkeep::add(const Task& task) {
-  const Decimal ttl(task.ttl.count());
-  const std::array<std::string_view, 3> words{task.key, task.token, ttl};
-  const bool renew = task.verb == Verb::renew;
-  const ScriptCall call{renew ? Scripts::renew : Scripts::release, 1, std::span(words).first(renew ? 3 : 2)};
   const std::size_t before = frame_.size();
-  if (known(task.verb) == Known::no) {
-    append_eval(frame_, call);  // the server knows it for those that follow
-    known(task.verb) = Known::asked;
+  const auto append = [&](const ScriptCall& call) {
+    if (known(task.verb) == Known::no) {
+      append_eval(frame_, call);  // the server knows it for those that follow
+      known(task.verb) = Known::asked;
+    } else {
+      append_evalsha(frame_, call);
+    }
+  };
+  if (task.verb == Verb::renew) {
+    const Decimal ttl(task.ttl.count());
+    const std::array<std::string_view, 3> words{task.key, task.token, ttl};
+    append({Scripts::renew, 1, words});
   } else {
-    append_evalsha(frame_, call);
+    append(ReleaseCall(task.key, task.token));
   }
   const Deadline limit = deadline_after(now_, task.op_timeout);
   next_limit_ = std::min(next_limit_, limit);
@@ -150,7 +149,7 @@ void RedisUpkeep::flush(const Limits& limits) {
 void RedisUpkeep::wait(Deadline until, News& news) {
   take_opened(news);
   if (answers_.empty() && !news.no_connection) {
-    std::array<pollfd, 3> polled{pollfd{bell_.get(), POLLIN, 0},
+    std::array<pollfd, 3> polled{pollfd{bell_.descriptor(), POLLIN, 0},
                                  pollfd{pipe_ ? pipe_->connection->descriptor() : -1, POLLIN, 0},
                                  pollfd{slow_ ? slow_->connection->descriptor() : -1, POLLIN, 0}};
     until = std::min(until, next_limit_);
@@ -161,10 +160,7 @@ void RedisUpkeep::wait(Deadline until, News& news) {
     const auto left = std::min<LeaseClock::duration>(std::max(until, now) - now, Millis(1'000));
     const timespec timeout{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
     ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
-    if (polled[0].revents != 0) {
-      std::uint64_t rings = 0;
-      (void)!::read(bell_.get(), &rings, sizeof rings);
-    }
+    if (polled[0].revents != 0) bell_.silence();
     for (auto* pipe : {&pipe_, &slow_}) {
       if (*pipe && !(*pipe)->read(*this)) pipe->reset();
     }
@@ -195,11 +191,6 @@ void RedisUpkeep::tell_late() {
       answers_.push_back({.ticket = sent.ticket, .number = sent.number, .said = Said::late, .error = error});
     }
   }
-}
-
-void RedisUpkeep::wake() noexcept {
-  const std::uint64_t one = 1;
-  (void)!::write(bell_.get(), &one, sizeof one);
 }
 
 bool RedisUpkeep::Pipe::read(RedisUpkeep& upkeep) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "fork.hpp"
+#include "bell.hpp"
 #include "mutex.hpp"
 #include "redlease/store/upkeep.hpp"
 #include "redlease/wire/connection.hpp"
@@ -26,7 +26,7 @@ class RedisUpkeep final : public Upkeep {
   void add(const Task&) override;
   void flush(const Limits&) override;
   void wait(Deadline until, News&) override;
-  void wake() noexcept override;
+  void wake() noexcept override { bell_.ring(); }
 
  private:
   struct Sent {
@@ -63,7 +63,7 @@ class RedisUpkeep final : public Upkeep {
   const Endpoint endpoint_;
   const std::shared_ptr<Observer> observer_;
   const Clock& clock_;
-  OwnedFd bell_;  // an eventfd: rings to end a wait
+  Bell bell_;  // rings to end a wait
   std::optional<Pipe> pipe_;
   std::optional<Pipe> slow_;  // did not answer in time; it still may
   std::string frame_;

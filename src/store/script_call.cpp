@@ -12,7 +12,7 @@ namespace {
 
 // EVAL or EVALSHA, the script, how many keys, keys and arguments.
 void append_script(std::string& frame, std::string_view verb, std::string_view script, const ScriptCall& call) {
-  std::array<std::string_view, 12> words{verb, script};
+  std::array<std::string_view, 20> words{verb, script};
   const Decimal keys(static_cast<std::int64_t>(call.keys));
   words[2] = keys;
   std::copy(call.words.begin(), call.words.end(), words.begin() + 3);
@@ -45,7 +45,10 @@ bool needs_eval(const Reply& reply) noexcept {
 bool has_shape(const Reply& reply, std::string_view shape) noexcept {
   if (reply.kind != Reply::Kind::array || reply.elements != shape.size()) return false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (reply.items[i].kind != (shape[i] == 'i' ? Reply::Kind::integer : Reply::Kind::text)) return false;
+    const Reply::Kind wanted = shape[i] == 'i'   ? Reply::Kind::integer
+                               : shape[i] == 'a' ? Reply::Kind::array
+                                                 : Reply::Kind::text;
+    if (reply.items[i].kind != wanted) return false;
   }
   return true;
 }

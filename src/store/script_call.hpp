@@ -33,7 +33,7 @@ struct ScriptAnswer {
   Deadline sent{};
 };
 
-// Whether it is an array of just these: 'i' an integer, 't' a text. Nothing is read from a reply that does not fit:
+// Whether it is an array of just these: 'i' an integer, 't' a text, 'a' an array. Nothing is read from a reply that does not fit:
 // what answers may be a proxy.
 bool has_shape(const Reply&, std::string_view shape) noexcept;
 

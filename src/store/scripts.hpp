@@ -50,16 +50,52 @@ if type(r)=='table' then return {-2,'PEXPIRE',r.err,K} end
 end
 )";
 
-// Makes the next fence, remembers it; sets fs. Needs m, t, now, nows, floor, who. A fence that stands ahead of the
-// clock is remembered for so much longer. Beyond 2^53 - 2 a number is no longer exact, so that is refused.
-inline constexpr std::string_view next_fence = R"(local c=t[1]*1048576+t[2]
+// The next fence: fs, and for how long it is to be remembered: px. Needs m, t, floor. A fence that stands ahead of the
+// clock is remembered for so much longer.
+inline constexpr std::string_view fence = R"(local c=t[1]*1048576+t[2]
 local f=math.max((tonumber(m and string.match(m,'^%d+')) or 0)+1,c,floor+1)
-if f>9007199254740990 then return {-3} end
 local fs=string.format('%.0f',f)
 local px='2592000000'
 if f>c then px=string.format('%.0f',2592000000+math.ceil((f-c)/1048.576)) end
+)";
+
+// Remembers it. Beyond 2^53 - 2 a number is no longer exact, so that is refused. Needs tok, nows, who.
+inline constexpr std::string_view remember_fence = R"(if f>9007199254740990 then return {-3} end
 local s=pcall('SET',M,fs..' '..tok..' '..nows..' '..who,'PX',px)
 if s.err then return {-2,'SET',s.err,M} end
+)";
+
+// `how` is nil for a try. For waiters it is 'q' (a place in the queue) or 'l' (leave it), and place(remaining, holder,
+// now, nows) is what they are answered when another holds the lease. ARGV: member, arrival (0: now), lifetime in ms,
+// inbox (-: none).
+inline constexpr std::string_view acquire_place = R"(local how=ARGV[6]
+local place
+if how then place=function(p,who,now,nows)
+local Q,W,mem,arr,life,box=KEYS[3],KEYS[4],ARGV[7],ARGV[8],ARGV[9],ARGV[10]
+if how=='l' then
+pcall('ZREM',Q,mem)
+pcall('HDEL',W,tok)
+return {0,p,who}
+end
+local z=pcall('ZADD',Q,'NX',arr=='0' and nows or arr,mem)
+if type(z)=='table' then return {-2,'ZADD',z.err,Q} end
+local x=pcall('PEXPIRE',Q,3600000)
+if type(x)=='table' then pcall('ZREM',Q,mem) return {-2,'PEXPIRE',x.err,Q} end
+if arr=='0' then
+arr=nows
+if z==0 then arr=string.format('%.0f',tonumber(pcall('ZSCORE',Q,mem)) or now) end
+elseif now-arr>=life*333 or now<arr+0 then
+pcall('HSET',W,tok,string.format('%.0f',now/1000+life))
+pcall('PEXPIRE',W,3600000)
+end
+local n=pcall('ZRANK',Q,mem)
+local heard=1
+if box~='-' then
+local s=pcall('PUBSUB','NUMSUB','redlease:inbox:'..box)
+heard=s.err and -1 or s[2]>0 and 1 or 0
+end
+return {0,p,who,nows,type(n)=='number' and n or 0,arr,heard}
+end end
 )";
 
 inline constexpr std::string_view acquire_busy = R"(if cur and cur~=tok then
@@ -67,14 +103,19 @@ local p=pcall('PTTL',K)
 if type(p)=='table' then return {-2,'PTTL',p.err,K} end
 local m=pcall('GET',M)
 local g=type(m)=='string' and string.match(m,'^%d+ ')
-local who
-if g and string.sub(m,#g+1,#g+#cur+1)==cur..' ' then who=string.match(m,'^%d+ (.*)$',#g+#cur+2) end
-return {0,p,who or ''}
+local who=''
+if g and string.sub(m,#g+1,#g+#cur+1)==cur..' ' then who=string.match(m,'^%d+ (.*)$',#g+#cur+2) or '' end
+if not how then return {0,p,who} end
+local t=pcall('TIME')
+if t.err then return {-2,'TIME',t.err,K} end
+local now=t[1]*1000000+t[2]
+local nows=string.format('%.0f',now)
+if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
+return place(p,who,now,nows)
 end
 )";
 
-inline constexpr std::string_view acquire_mine = R"(local floor,who=ARGV[4],ARGV[5]
-if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
+inline constexpr std::string_view acquire_mine = R"(if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
 if cur then
 )";
 
@@ -83,7 +124,70 @@ inline constexpr std::string_view if_remembered = R"(local g=string.match(m or '
 if g and string.sub(m,#g+1,#g+#tok+2)==' '..tok..' ' then )";
 
 inline constexpr std::string_view acquire_mine_end = R"(return {1,g,nows} end
+else
+local q=pcall('ZCARD',KEYS[3])
+if type(q)=='table' then return {-2,'ZCARD',q.err,KEYS[3]} end
+if q>0 then
+local Q,W=KEYS[3],KEYS[4]
+)";
+
+// Hands K over to the first in the queue who can be told, or for whom it is kept until he asks: got=1, and hpx and hwho
+// are the new holder's. Those who are dead or cannot hear are passed over, at most 64 a call: then left is nil. The
+// fence of the new holder stands in M before K is his, and only then is he told. Needs Q and W, and in the middle what
+// is to be done before an entry is judged; one of the caller's own token is dropped.
+inline constexpr std::string_view over = R"(local got,hpx,hwho,left
+for i=1,64 do
+local e=pcall('ZPOPMIN',Q)
+local h=e[1]
+if not h then left=0 break end
+local w,wttl,life,floor,box,who=string.match(h,'^(%S+) (%d+) (%d+) (%d+) (%S+) (.*)$')
+)";
+inline constexpr std::string_view over_if_alive = R"(if w and w~=tok then
+local age=(now-e[2])/1000
+local live=age>=0 and age<=life+0
+if age<0 or age>=life/3 then
+local s=tonumber(pcall('HGET',W,w))
+pcall('HDEL',W,w)
+if s then live=s>=now/1000 end
 end
+local C='redlease:inbox:'..box
+local n=live and box~='-' and pcall('PUBSUB','NUMSUB',C)
+local subs=n and not n.err and n[2]
+if live and subs~=0 then
+)";
+inline constexpr std::string_view over_grant = R"(local keep=string.format('%.0f',life/2)
+hpx,hwho=subs and wttl or keep,who
+local s=f<=9007199254740990 and pcall('SET',M,fs..' '..w..' '..nows..' '..who,'PX',px)
+if s and not s.err then s=pcall('SET',K,w,'PX',hpx) end
+if not s or s.err then pcall('ZADD',Q,e[2],h) left=0 break end
+if subs then
+if type(pcall('PUBLISH',C,w..' '..fs..' '..nows..' '..K))~='number' then pcall('PEXPIRE',K,keep) end
+elseif box~='-' then pcall('PUBLISH',C,w) end
+got,left=1,0
+break
+end
+end
+end
+)";
+
+inline constexpr std::string_view acquire_own_turn = R"(if w==tok then got,left=2,0 break end
+)";
+
+inline constexpr std::string_view acquire_over_end = R"(if got==1 then
+if how then return place(hpx+0,hwho,now,nows) end
+return {0,hpx+0,hwho}
+end
+if not left then
+if how then return place(0,'',now,nows) end
+return {0,0,''}
+end
+if how then
+pcall('ZREM',Q,ARGV[7])
+pcall('HDEL',W,tok)
+end
+end
+end
+local floor,who=ARGV[4],ARGV[5]
 )";
 
 inline constexpr std::string_view acquire_set = R"(if not cur then
@@ -123,8 +227,38 @@ local floor,who='0',''
 inline constexpr std::string_view adopt_end = R"(return {1,fs}
 )";
 
-inline constexpr std::string_view release = R"(local r=redis.pcall('DEL',KEYS[1])
-if type(r)=='table' then return {-2,'DEL',r.err,KEYS[1]} end
+inline constexpr std::string_view release_head = R"(local K,M,Q,W,tok=KEYS[1],KEYS[2],KEYS[3],KEYS[4],ARGV[1]
+local pcall=redis.pcall
+local cur=pcall('GET',K)
+if cur==tok then
+local m,t,now,nows
+)";
+
+// Only with somebody in the queue are meta and the time looked at.
+inline constexpr std::string_view release_over_begin = R"(if not now then
+m=pcall('GET',M)
+if type(m)=='table' then m=false end
+t=pcall('TIME')
+if t.err then pcall('ZADD',Q,e[2],h) break end
+now=t[1]*1000000+t[2]
+nows=string.format('%.0f',now)
+end
+)";
+
+inline constexpr std::string_view release_over_end = R"(if not got then
+local r=pcall('DEL',K)
+if type(r)=='table' then return {-2,'DEL',r.err,K} end
+end
+)";
+
+inline constexpr std::string_view release_end = R"(end
+if ARGV[2] then
+pcall('ZREM',Q,ARGV[2])
+pcall('HDEL',W,tok)
+end
+if cur==tok then return 1 end
+if type(cur)=='table' then return {-2,'GET',cur.err,K} end
+return cur and -1 or 0
 )";
 
 inline constexpr std::string_view inspect = R"(local g,since,who='0','',''
@@ -136,14 +270,24 @@ if cur and string.sub(m,#g+1,#g+#cur+2)==' '..cur..' ' then
 since,who=string.match(m,'^(%d+) (.*)$',#g+#cur+3)
 end
 end
-return {cur and 1 or 0,p,g,since or '',nows,who or ''}
+local q=pcall('ZCARD',KEYS[3])
+if type(q)=='table' then return {-2,'ZCARD',q.err,KEYS[3]} end
+local z=q>0 and pcall('ZRANGE',KEYS[3],0,99,'WITHSCORES') or {}
+if z.err then return {-2,'ZRANGE',z.err,KEYS[3]} end
+return {cur and 1 or 0,p,g,since or '',nows,who or '',q,z}
 )";
 
-inline constexpr std::string_view break_lease = R"(if not cur then return 0 end
+inline constexpr std::string_view break_head = R"(local K,M,Q,W=KEYS[1],KEYS[2],KEYS[3],KEYS[4]
+local pcall=redis.pcall
+local cur=pcall('GET',K)
+if type(cur)=='table' then return {-2,'GET',cur.err,K} end
+if not cur then return 0 end
 if #cur==0 or #cur>256 then return {-4,#cur} end
-local r=pcall('DEL',K)
-if type(r)=='table' then return {-2,'DEL',r.err,K} end
-return 1
+local tok=cur
+local m,t,now,nows
+)";
+
+inline constexpr std::string_view break_end = R"(return 1
 )";
 
 inline constexpr std::string_view fenced_set = R"(local R,pcall=KEYS[1],redis.pcall
@@ -163,22 +307,33 @@ return {1,ARGV[1]}
 }  // namespace lua
 
 struct Scripts {
-  // KEYS: lease, meta. ARGV: token, ttl, not-after in server microseconds (0: none), floor, holder and label.
-  // {1, fence, now} ours · {0, pttl, holder} busy · {-1, now} too late, nothing done · {-3} no fence left
+  // KEYS of those that know the queue: lease, meta, queue, seen.
+  //
+  // ARGV: token, ttl, not-after in server microseconds (0: none), floor, holder and label; for a waiter also what
+  // acquire_place says.
+  // {1, fence, now} ours · {0, pttl, holder} busy · {0, pttl, holder, now, ahead, arrival, heard} busy, and queued
+  // (heard: 1 the inbox can be reached, 0 it cannot, -1 the server does not tell) · {-1, now} too late, nothing done ·
+  // {-3} no fence left
   static constexpr Script acquire{
-      lua::Joined<lua::head, lua::acquire_busy, lua::look, lua::acquire_mine, lua::lengthen, lua::if_remembered,
-                  lua::acquire_mine_end, lua::next_fence, lua::acquire_set>::view};
+      lua::Joined<lua::head, lua::acquire_place, lua::acquire_busy, lua::look, lua::acquire_mine, lua::lengthen,
+                  lua::if_remembered, lua::acquire_mine_end, lua::over, lua::acquire_own_turn, lua::over_if_alive,
+                  lua::fence, lua::over_grant, lua::acquire_over_end, lua::fence, lua::remember_fence,
+                  lua::acquire_set>::view};
   // KEYS: lease. ARGV: token, ttl. 1 renewed · 0 gone · -1 taken
   static constexpr Script renew{lua::Joined<lua::if_mine, lua::renew, lua::not_mine>::view};
   // KEYS: lease, meta. ARGV: token, ttl. {1, fence} renewed · {0} gone · {-1} taken · {-3} no fence left
   static constexpr Script adopt{lua::Joined<lua::head, lua::adopt_mine, lua::lengthen, lua::look, lua::if_remembered,
-                                            lua::adopt_fence, lua::next_fence, lua::adopt_end>::view};
-  // KEYS: lease. ARGV: token. 1 released · 0 gone · -1 taken
-  static constexpr Script release{lua::Joined<lua::if_mine, lua::release, lua::not_mine>::view};
-  // KEYS: lease, meta. {held, pttl, fence, since, now, holder and label}
+                                            lua::adopt_fence, lua::fence, lua::remember_fence, lua::adopt_end>::view};
+  // ARGV: token; of a waiter also its member of the queue, which it leaves. 1 released · 0 gone · -1 taken
+  static constexpr Script release{
+      lua::Joined<lua::release_head, lua::over, lua::release_over_begin, lua::over_if_alive, lua::fence,
+                  lua::over_grant, lua::release_over_end, lua::release_end>::view};
+  // {held, pttl, fence, since, now, holder and label, waiters, {member, arrival, …} of the first 100}
   static constexpr Script inspect{lua::Joined<lua::head, lua::look, lua::inspect>::view};
-  // KEYS: lease. 1 removed · 0 nothing there · {-4, size} the value is no token
-  static constexpr Script break_lease{lua::Joined<lua::head, lua::break_lease>::view};
+  // 1 removed · 0 nothing there · {-4, size} the value is no token
+  static constexpr Script break_lease{
+      lua::Joined<lua::break_head, lua::over, lua::release_over_begin, lua::over_if_alive, lua::fence, lua::over_grant,
+                  lua::release_over_end, lua::break_end>::view};
   // KEYS: resource. ARGV: fence, value. {1, fence} written · {0, fence} a newer one was there · {-4} holds something
   // else
   static constexpr Script fenced_set{lua::fenced_set};

@@ -196,28 +196,33 @@ void Connection::fail(const Io& io, const Exchange& exchange) {
   }
 }
 
-const Reply* Connection::next_owed() noexcept {
+const Reply* Connection::hear(const Limits& limits) noexcept {
   try {
-    while (owed_ > 0 && !dead_) {
+    for (bool heard = false; !dead_; heard = true) {
       const ReplyReader::State state = reader_.next();
-      if (state == ReplyReader::State::ready) {
-        --owed_;
-        return &reader_.reply();
-      }
+      if (state == ReplyReader::State::ready) return &reader_.reply();
       if (state == ReplyReader::State::broken) {
         no_reply();
         break;
       }
+      if (heard && LeaseClock::now() >= limits.deadline) break;  // bytes that always come just in time
       std::array<char, 4'096> bytes;
-      const Io got = transport_->read(bytes, Limits{LeaseClock::now(), {}});
+      const Io got = transport_->read(bytes, limits);
       if (got.bytes > 0) reader_.feed({bytes.data(), got.bytes});
-      if (got.status == IoStatus::timed_out) break;
-      if (got.status != IoStatus::ok) fail(got, Exchange(0, owed_ - 1));
+      if (got.status == IoStatus::timed_out || got.status == IoStatus::cancelled) break;
+      if (got.status != IoStatus::ok) fail(got, Exchange(0, owed_));
     }
   } catch (...) {
     dead_ = true;
   }
   return nullptr;
+}
+
+const Reply* Connection::next_owed() noexcept {
+  if (owed_ == 0) return nullptr;
+  const Reply* const reply = hear({LeaseClock::now(), {}});
+  if (reply != nullptr) --owed_;
+  return reply;
 }
 
 bool Connection::settled() noexcept {

@@ -28,5 +28,12 @@ inline std::int64_t to_number(std::string_view digits) noexcept {
   return value;
 }
 
+// The same of a score, which a server may write with an exponent.
+inline double to_real(std::string_view digits) noexcept {
+  double value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
 }  // namespace v0
 }  // namespace redlease

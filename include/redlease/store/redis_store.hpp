@@ -19,8 +19,9 @@ class Observer;
 class REDLEASE_EXPORT RedisStore final : public LeaseStore {
  public:
   /// `clock` stamps what is granted and must outlive the store; limits are always LeaseClock time.
+  /// Of the waiters, `max_inboxes` have a connection of their own to be woken by; those beyond share one.
   explicit RedisStore(Endpoint, std::size_t max_connections = 16, std::shared_ptr<Observer> observer = nullptr,
-                      const Clock& clock = Clock::real());
+                      const Clock& clock = Clock::real(), std::size_t max_inboxes = 64);
   ~RedisStore() override;
 
   Acquisition acquire(const AcquireRequest&, const Limits&) override;
@@ -33,6 +34,7 @@ class REDLEASE_EXPORT RedisStore final : public LeaseStore {
   Result<Unit> ping(const Limits&) override;
   /// Over a connection of its own.
   std::unique_ptr<Upkeep> upkeep() override;
+  std::unique_ptr<Seat> seat(const AcquireRequest&) override;
   std::string_view server() const noexcept override;
 
  private:
