@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,8 +79,7 @@ void Crew::Board::tell(const std::exception& e) {
   if (!failed.exchange(true)) std::cerr << e.what() << std::endl;
 }
 
-// Given once, seen by all processes at once and at no cost to anybody meanwhile: the end of a pipe. Also given when the
-// process that should give it is gone.
+// Given once, seen by all processes at once and at no cost to anybody meanwhile: the end of a pipe.
 class Crew::Signal {
  public:
   Signal() {
@@ -154,6 +154,7 @@ void Crew::run(std::size_t process) noexcept {
   std::stop_source stop;
   std::vector<std::thread> threads;
   try {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // else some would wait for ever for a token
     go_->give();
     stop_->give();
     team = work_.team();
