@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -36,13 +37,25 @@ Account account_of(Raw& raw) {
     std::string name = line.substr(before_name.size(), colon - before_name.size());
     name.resize(std::min(name.size(), name.find('|')));
     if (std::find(from_clients.begin(), from_clients.end(), name) == from_clients.end()) continue;
-    const double calls = std::stod(line.substr(colon + before_calls.size()));
-    account.commands += calls;
-    if (name == "ping") account.pings += calls;
+    account.commands[name] += std::stod(line.substr(colon + before_calls.size()));
   }
   const std::string cpu = info(raw, "cpu");
   account.cpu = (field(cpu, "used_cpu_user") + field(cpu, "used_cpu_sys")) * 1e6;
   return account;
+}
+
+Account operator-(const Account& after, const Account& before) {
+  Account between{.cpu = after.cpu - before.cpu};
+  for (const auto& [name, calls] : after.commands) {
+    const auto earlier = before.commands.find(name);
+    between.commands[name] = calls - (earlier == before.commands.end() ? 0 : earlier->second);
+  }
+  return between;
+}
+
+double sum(const std::map<std::string, double>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0,
+                         [](double so_far, const auto& number) { return so_far + number.second; });
 }
 
 double commands_served(Raw& raw) { return field(info(raw, "stats"), "total_commands_processed"); }

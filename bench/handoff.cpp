@@ -7,6 +7,7 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <map>
 #include <redlease/redlease.hpp>
 #include <stdexcept>
 #include <string>
@@ -66,7 +67,8 @@ struct Case {
 // One turn; commands and CPU for each hand-off.
 struct Result {
   bench::Seen seen;
-  double rate{}, commands{}, pings{}, cpu{};
+  std::map<std::string, double> by_name{};
+  double rate{}, commands{}, cpu{};
   double apart() const noexcept { return seen.most - seen.fewest; }
 };
 
@@ -81,9 +83,11 @@ Result play(const Setting& at, const Case& what, bench::Work work) {
   crew.end();
   const double passes = std::max(result.seen.passes, 1.0);
   result.rate = result.seen.passes / result.seen.elapsed * 1e6;
-  result.commands = (after.commands - before.commands) / passes;
-  result.pings = (after.pings - before.pings) / passes;
-  result.cpu = (after.cpu - before.cpu) / passes;
+  const bench::Account between = after - before;
+  result.by_name = between.commands;
+  for (auto& [name, calls] : result.by_name) calls /= passes;
+  result.commands = bench::sum(result.by_name);
+  result.cpu = between.cpu / passes;
   return result;
 }
 
@@ -137,18 +141,30 @@ class Comparison {
             "commands a hand-off", "", [](const Result& r) { return r.commands; }, Bound::at_most, commands_goal()),
         fairness(table)};
     rows[4].ratio = -1;  // its goal is a number of commands
+    rows[4].against = commands();
     return rows;
   }
 
  private:
+  // Which they were, in the last round.
+  std::string commands() const {
+    std::string text;
+    for (const auto& [name, calls] : ours_.back().by_name) {
+      if (calls >= 0.01) text += (text.empty() ? "" : ", ") + name + ' ' + bench::number(calls);
+    }
+    return text;
+  }
+
   // A PING in front of each release is allowed for, and so are polls where waits come near a heartbeat.
   double commands_goal() const {
     const double heartbeat = static_cast<double>(heartbeat_of(ttl).count()) * 1e3;
     std::vector<double> goals;
     for (const Result& r : ours_) {
+      const auto ping = r.by_name.find("ping");
+      const double pings = ping == r.by_name.end() ? 0 : ping->second;
       const double beats = r.seen.longest < heartbeat / 2 ? 0 : r.seen.elapsed / heartbeat;
       const double polls = 1.15 * beats * static_cast<double>(case_.waiters) / std::max(r.seen.passes, 1.0);
-      goals.push_back((r.pings > 0.5 ? 3.05 : 2.05) + polls);
+      goals.push_back((pings > 0.5 ? 3.05 : 2.05) + polls);
     }
     return bench::median(std::move(goals));
   }
@@ -185,9 +201,9 @@ bench::Row waiting(const Setting& at, std::size_t waiters) {
   constexpr int beats = 4;
   bench::Crew crew(bench::lease_work(at.url, short_ttl), waiters, 1);
   settle(at.raw, waiters);
-  const double before = bench::account_of(at.raw).commands;
+  const bench::Account before = bench::account_of(at.raw);
   std::this_thread::sleep_for(beats * heartbeat_of(short_ttl));
-  const double each = (bench::account_of(at.raw).commands - before) / beats / static_cast<double>(waiters);
+  const double each = bench::sum((bench::account_of(at.raw) - before).commands) / beats / static_cast<double>(waiters);
   crew.end();
   return {"S2: waiting for a holder that stays",
           std::to_string(waiters) + " waiters: requests of each, a heartbeat",
