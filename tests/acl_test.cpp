@@ -1,4 +1,8 @@
 // Passwords and ACLs: what is needed, how a refusal reads, and that nothing else is ever sent.
+#include <atomic>
+#include <future>
+#include <thread>
+
 #include "promise_support.hpp"
 #include "support/monitor.hpp"
 
@@ -10,7 +14,30 @@ using namespace testing_support;
 class Acl : public ::testing::Test {
  protected:
   // What the documentation of the errors says a user needs.
-  const std::vector<std::string> documented{"+eval", "+evalsha", "+get", "+set", "+del", "+pttl", "+pexpire", "+time"};
+  const std::vector<std::string> documented{"&redlease:inbox:*",
+                                            "+eval",
+                                            "+evalsha",
+                                            "+get",
+                                            "+set",
+                                            "+del",
+                                            "+pttl",
+                                            "+pexpire",
+                                            "+time",
+                                            "+zadd",
+                                            "+zcard",
+                                            "+zpopmin",
+                                            "+zrange",
+                                            "+zrank",
+                                            "+zrem",
+                                            "+zscore",
+                                            "+hget",
+                                            "+hset",
+                                            "+hdel",
+                                            "+publish",
+                                            "+subscribe",
+                                            "+pubsub"};
+  // The queue is out of sight for those who have no more than this; they take leases and give them back all the same.
+  const std::vector<std::string> no_queue{"+eval", "+evalsha", "+get", "+set", "+del", "+pttl", "+pexpire", "+time"};
 
   std::string url_as(const std::string& user, const std::string& password) const {
     return "redis://" + user + ":" + password + "@127.0.0.1:" + std::to_string(server.port());
@@ -57,6 +84,45 @@ TEST_F(Acl, ExactlyTheDocumentedRulesAreEnoughAndTheAclLogStaysEmpty) {
   EXPECT_TRUE(log.elements.empty()) << to_string(log);
 }
 
+TEST_F(Acl, WithTheDocumentedRulesWaitersAreWokenAndTheAclLogStaysEmpty) {
+  make_user(documented, "~app:*");
+  truth.command({"ACL", "LOG", "RESET"});
+  Client limited(as_limited, {.name = "", .key_prefix = "app:"});
+  Lease first = taken(limited, key);
+  auto waiter = std::async(std::launch::async, [&] { return limited.acquire(key, {.ttl = 60s, .wait = 30s}); });
+  while (limited.inspect(key).value().waiters == 0) std::this_thread::sleep_for(1ms);
+  const Deadline released = LeaseClock::now();
+  EXPECT_EQ(first.release(), ReleaseOutcome::released);
+  Lease second = lease_of(waiter.get());
+  EXPECT_LT(LeaseClock::now() - released, 1s) << "it was not woken, but asked";
+  EXPECT_EQ(second.release(), ReleaseOutcome::released);
+  const RawReply log = truth.command({"ACL", "LOG"});
+  EXPECT_TRUE(log.elements.empty()) << to_string(log);
+}
+
+TEST_F(Acl, WithoutTheQueuesCommandsLeasesAreTakenKeptWaitedForAndGivenBack) {
+  make_user(no_queue);
+  struct Told final : Observer {
+    std::atomic<int> times{0};
+    std::string why;
+    void unheard(const Event& event) noexcept override {
+      if (times++ == 0) why = event.error->detail;
+    }
+  };
+  const auto told = std::make_shared<Told>();
+  Client limited(as_limited, {.observer = told});
+  for (int i = 0; i < 2; ++i) {
+    Lease first = taken(limited, key);
+    auto waiter = std::async(std::launch::async, [&] { return limited.acquire(key, {.wait = 30s}); });
+    std::this_thread::sleep_for(100ms);
+    EXPECT_EQ(limited.inspect(key).value().waiters, 0U);
+    EXPECT_EQ(first.release(), ReleaseOutcome::released);
+    EXPECT_EQ(lease_of(waiter.get()).release(), ReleaseOutcome::released);
+  }
+  EXPECT_EQ(told->times, 1);
+  EXPECT_TRUE(contains(told->why, "SUBSCRIBE") || contains(told->why, "ZADD")) << told->why;
+}
+
 TEST_F(Acl, WithoutClientTheNameIsNotSetAndAllElseWorks) {
   make_user(documented);
   Client limited(as_limited);
@@ -68,7 +134,7 @@ TEST_F(Acl, FencedSetAndPingNeedTheirOwn) {
   Client limited(as_limited);
   EXPECT_TRUE(fenced_set(limited, key, "v", FencingToken{1}).value().accepted);
   EXPECT_TRUE(limited.ping().has_value());
-  make_user(documented);
+  make_user(no_queue);
   const auto refused = fenced_set(limited, key, "w", FencingToken{2});
   ASSERT_FALSE(refused.has_value());
   expect_denied(refused.error(), "HGET");

@@ -92,9 +92,10 @@ TEST_P(Promise3ATokenIsOneAcquisition, ARetryWithoutItsConnectionWithdrawsTheTok
   EXPECT_EQ(truth.get(key), lease.token().str());
   bool withdrawn = false;
   for (const auto& line : monitor.lines()) {
-    if (line.by_script() || line.argv.size() < 5) continue;
-    if (line.argv[2] == "1" && line.argv.at(4) == token) withdrawn = true;
-    if (line.argv[2] == "2" && line.argv.at(5) == token) {
+    if (line.by_script() || line.argv.size() < 8 || line.argv[7] != token) continue;
+    if (line.argv.size() == 8) {  // no more than the token: a release
+      withdrawn = true;
+    } else {
       EXPECT_FALSE(withdrawn) << "an acquire with a token that had been withdrawn";
     }
   }

@@ -40,6 +40,8 @@ inline std::string fresh_key() {
 // Where the fence of a name without braces is kept.
 inline std::string meta_of(const std::string& key) { return key + ":{" + key + "}lease:meta"; }
 
+inline std::string queue_of(const std::string& key) { return key + ":{" + key + "}lease:queue"; }
+
 inline LeaseOptions limited(Millis op_timeout, Millis ttl = 30s) { return {.ttl = ttl, .op_timeout = op_timeout}; }
 
 inline std::string describe(const AcquireResult& result) {

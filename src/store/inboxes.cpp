@@ -43,15 +43,20 @@ Inboxes::Inboxes(const Endpoint& endpoint, std::size_t bound, std::shared_ptr<Ob
 
 Inboxes::~Inboxes() = default;
 
-std::unique_ptr<Inbox> Inboxes::at_hand() {
+std::unique_ptr<Inbox> Inboxes::at_hand(const std::string& token) {
   for (;;) {
     std::unique_ptr<Inbox> found;
+    std::shared_ptr<SharedInbox> shared;
     {
       const MutexLock lock(mutex_);
-      if (idle_.empty()) return nullptr;
-      found = std::move(idle_.back().inbox);
-      idle_.pop_back();
+      if (!idle_.empty()) {
+        found = std::move(idle_.back().inbox);
+        idle_.pop_back();
+      } else if (own_ >= bound_) {
+        shared = shared_;
+      }
     }
+    if (!found) return shared ? SharedInbox::join(shared, token) : nullptr;
     if (found->quiet()) return found;
     give_back(std::move(found), false);
   }

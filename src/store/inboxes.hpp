@@ -17,9 +17,9 @@ inline namespace v0 {
 class Observer;
 class SharedInbox;
 
-// The inboxes of one client at one server. Up to a bound each waiter has a connection of its own, which it reads itself:
-// a thread in between would cost a switch of threads, most of a hand-over. Those beyond share one. Thread-safe; must
-// outlive what it lends.
+// The inboxes of one client at one server. Up to a bound each waiter has a connection of its own, which it reads
+// itself: a thread in between would cost a switch of threads, most of a hand-over. Those beyond share one. Thread-safe;
+// must outlive what it lends.
 class Inboxes {
  public:
   static constexpr Millis idle_limit{500};  // then one that nobody uses is closed
@@ -29,9 +29,9 @@ class Inboxes {
   Inboxes& operator=(const Inboxes&) = delete;
   ~Inboxes();
 
-  // One that is connected already; null if there is none.
-  std::unique_ptr<Inbox> at_hand();
-  // One that is to be connected, for this token.
+  // One for this token that is connected already; null if there is none.
+  std::unique_ptr<Inbox> at_hand(const std::string& token);
+  // One that is to be connected.
   std::unique_ptr<Inbox> fresh(const std::string& token);
   // `clean`: nothing in it can come true any more for whoever had it. If not, its name is never used again.
   void give_back(std::unique_ptr<Inbox>, bool clean) noexcept;

@@ -52,8 +52,8 @@ void place(RedisCalls::Attempt& busy, const Reply& reply, Deadline sent) {
 
 // What an acquire's answer says first, if it is one.
 std::optional<long long> acquire_code(const Reply& reply) noexcept {
-  for (const auto& [code, shape] : {std::pair(1, "itt"), std::pair(0, "iit"), std::pair(0, "iittiti"),
-                                    std::pair(-1, "it"), std::pair(-3, "i")}) {
+  for (const auto& [code, shape] :
+       {std::pair(1, "itt"), std::pair(0, "iit"), std::pair(0, "iittiti"), std::pair(-1, "it"), std::pair(-3, "i")}) {
     if (has_shape(reply, shape) && reply.items[0].integer == code) return code;
   }
   return std::nullopt;
@@ -78,8 +78,8 @@ Error error_of(std::string_view verb, std::string_view key, ScriptAnswer answer)
   return about(verb, key, std::move(answer.error));
 }
 
-RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireRequest& request,
-                                        const Limits& limits, const Waiter* waiter) const {
+RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireRequest& request, const Limits& limits,
+                                        const Waiter* waiter) const {
   const HelperNames names(request.key);
   const Decimal ttl(request.ttl.count());
   const Decimal floor(request.floor ? static_cast<std::int64_t>(*request.floor) : 0);
@@ -97,8 +97,8 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     const Deadline spent_by =
         server_now ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error(before))
                    : Deadline::max();
-    std::array<std::string_view, 14> words{request.key,   names.meta(), names.queue(), names.seen(), request.token,
-                                           ttl,           not_after,    floor,         who};
+    std::array<std::string_view, 14> words{request.key, names.meta(), names.queue(), names.seen(), request.token,
+                                           ttl,         not_after,    floor,         who};
     std::size_t size = 9;
     if (waiter != nullptr) {
       for (const auto word : {waiter->how, waiter->member, waiter->arrival, waiter->lifetime, waiter->inbox}) {
@@ -108,7 +108,10 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     ScriptAnswer answer =
         redlease::run(connection, {Scripts::acquire, 4, std::span(words).first(size)}, limits, clock_);
     if (answer.reply == nullptr) {
-      if (answer.delivery == Delivery::not_executed) return {std::move(answer.error), spent_by};
+      const bool no_queue = answer.refused == "ZADD" && answer.error.code == Errc::denied;
+      if (answer.delivery == Delivery::not_executed) {
+        return {.outcome = std::move(answer.error), .spent_by = spent_by, .no_queue = no_queue};
+      }
       return {Doubtful{nullptr, doubt_of(std::move(answer.error))}, spent_by};
     }
     const Reply& reply = *answer.reply;
@@ -165,25 +168,24 @@ Released RedisCalls::release(std::string_view key, std::string_view token, const
                              std::string_view member) const {
   Released released;
   const ReleaseCall call(key, token, member);
-  ScriptAnswer answer =
-      run(call, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
-        if (!is_release_answer(reply)) return false;
-        if (reply.integer == 1) {
-          released.outcome = ReleaseOutcome::released;
-        } else if (doubted) {
-          released.outcome = ReleaseOutcome::unknown;
-          released.error = about(
-              "release", key,
-              {Errc::unknown_outcome,
-               "the connection to " + pool_.endpoint().display +
-                   " broke behind the first release; the second found the lease no longer there, so either the first "
-                   "gave it back or it was lost before"});
-        } else {
-          released.outcome = ReleaseOutcome::not_held;
-          released.cause = cause_of(reply.integer);
-        }
-        return true;
-      });
+  ScriptAnswer answer = run(call, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
+    if (!is_release_answer(reply)) return false;
+    if (reply.integer == 1) {
+      released.outcome = ReleaseOutcome::released;
+    } else if (doubted) {
+      released.outcome = ReleaseOutcome::unknown;
+      released.error =
+          about("release", key,
+                {Errc::unknown_outcome,
+                 "the connection to " + pool_.endpoint().display +
+                     " broke behind the first release; the second found the lease no longer there, so either the first "
+                     "gave it back or it was lost before"});
+    } else {
+      released.outcome = ReleaseOutcome::not_held;
+      released.cause = cause_of(reply.integer);
+    }
+    return true;
+  });
   if (answer.reply != nullptr) return released;
   if (answer.error.code == Errc::not_a_lease) return {ReleaseOutcome::not_held, LossCause::taken, {}};
   released.outcome = answer.delivery == Delivery::in_doubt ? ReleaseOutcome::unknown : ReleaseOutcome::unavailable;

@@ -76,6 +76,7 @@ class RedisCalls {
     std::optional<WaitPlan::Place> place{};
     std::int64_t arrival{0};
     bool hearing_unknown{false};  // the server does not tell whether it can reach the waiter's inbox
+    bool no_queue{false};         // this user may not use the queue
   };
   // One acquire on this connection, behind whatever it owes.
   Attempt attempt(Connection&, const AcquireRequest&, const Limits&, const Waiter* = nullptr) const;

@@ -12,7 +12,7 @@ namespace redlease {
 inline namespace v0 {
 
 RedisSeat::RedisSeat(const RedisCalls& calls, Inboxes& inboxes, const AcquireRequest& request)
-    : calls_(calls), inboxes_(inboxes), request_(request), inbox_(inboxes.at_hand()) {
+    : calls_(calls), inboxes_(inboxes), request_(request), inbox_(inboxes.at_hand(token_.str())) {
   request_.token = token_.str();
 }
 
@@ -48,9 +48,8 @@ void RedisSeat::write_member(Ask how, std::string_view lifetime) {
   const Decimal ttl(request_.ttl.count());
   const Decimal floor(request_.floor ? static_cast<std::int64_t>(*request_.floor) : 0);
   member_.clear();
-  for (const std::string_view part :
-       {std::string_view(token_.str()), std::string_view(ttl), lifetime, std::string_view(floor), inbox,
-        request_.holder}) {
+  for (const std::string_view part : {std::string_view(token_.str()), std::string_view(ttl), lifetime,
+                                      std::string_view(floor), inbox, request_.holder}) {
     member_.append(part).append(" ");
   }
   member_.append(request_.label);
@@ -76,26 +75,31 @@ RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::str
 Seat::Answer RedisSeat::ask(Ask how, Millis lifetime_ms, const Limits& limits) {
   const Decimal lifetime(lifetime_ms.count());
   for (int tries = 1;; ++tries) {
+    if (no_queue_) how = Ask::once;
+    RedisCalls::Attempt attempt;
     if (owed()) {
-      RedisCalls::Attempt attempt = this->attempt(*owing_, how, lifetime, limits);
+      attempt = this->attempt(*owing_, how, lifetime, limits);
       if (std::holds_alternative<Doubtful>(attempt.outcome)) {
         saw_unanswered(std::move(owing_), attempt.spent_by);
       } else if (!owing_->broken()) {  // all that was asked on it is answered
         owed_until_ = Deadline::min();
         owing_.reset();
       }
-      return settled(std::move(attempt));
+    } else {
+      auto lent = calls_.pool().take(limits);
+      if (!lent.has_value()) return settled({lent.error(), {}});
+      Pool::Lent& connection = lent.value();
+      attempt = this->attempt(*connection, how, lifetime, limits);
+      if (std::holds_alternative<Doubtful>(attempt.outcome)) saw_unanswered(connection.keep(), attempt.spent_by);
+      const auto* error = std::get_if<Error>(&attempt.outcome);
+      const bool stale = error != nullptr && error->code == Errc::connection_closed && connection->dead();
+      if (stale && connection.used() && tries < 3 && LeaseClock::now() < limits.deadline) continue;
     }
-    auto lent = calls_.pool().take(limits);
-    if (!lent.has_value()) return settled({lent.error(), {}});
-    Pool::Lent& connection = lent.value();
-    RedisCalls::Attempt attempt = this->attempt(*connection, how, lifetime, limits);
-    if (std::holds_alternative<Doubtful>(attempt.outcome)) saw_unanswered(connection.keep(), attempt.spent_by);
-    const auto* error = std::get_if<Error>(&attempt.outcome);
-    const bool stale = error != nullptr && error->code == Errc::connection_closed && connection->dead();
-    if (!stale || !connection.used() || tries == 3 || LeaseClock::now() >= limits.deadline) {
-      return settled(std::move(attempt));
-    }
+    if (!attempt.no_queue) return settled(std::move(attempt));
+    // Such a waiter asks again and again, as everybody does who does not know the queue.
+    inboxes_.refused(about("acquire", request_.key, std::get<Error>(std::move(attempt.outcome))));
+    no_queue_ = true;
+    in_queue_ = false;
   }
 }
 

@@ -45,10 +45,11 @@ class RedisSeat final : public Seat {
   std::string member_;  // of the queue
   std::int64_t arrival_{0};
   std::unique_ptr<Inbox> inbox_;
-  std::unique_ptr<Connection> owing_;        // with questions that it has not answered
-  Deadline owed_until_{Deadline::min()};     // from when on they are not carried out any more
-  Deadline lost_until_{Deadline::min()};     // the same of those whose connection is lost
+  std::unique_ptr<Connection> owing_;     // with questions that it has not answered
+  Deadline owed_until_{Deadline::min()};  // from when on they are not carried out any more
+  Deadline lost_until_{Deadline::min()};  // the same of those whose connection is lost
   bool in_queue_{false};
+  bool no_queue_{false};  // this user may not use it
   bool in_doubt_{false};  // the latest question that was sent has not been answered
 };
 

@@ -83,6 +83,7 @@ void judge(ScriptAnswer& answer, const Connection& connection) {
   if (!reply.is_error()) {
     if (has_shape(reply, "ittt") && reply.items[0].integer == -2) {
       answer.delivery = Delivery::not_executed;
+      answer.refused = reply.items[1].text;
       answer.error = refused_within(reply, connection.server());
     } else {
       answer.reply = &reply;

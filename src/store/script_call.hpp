@@ -27,14 +27,16 @@ struct ScriptAnswer {
   Delivery delivery{Delivery::not_executed};
   // The script's own answer, valid until the connection's next call; null if there is none.
   const Reply* reply{nullptr};
+  // The command that was refused inside the script, if that is why there is none.
+  std::string refused{};
   // Why there is none. With `not_executed` that much is proved, with `in_doubt` nothing.
   Error error{};
   // Read before the first byte of the request that was answered left.
   Deadline sent{};
 };
 
-// Whether it is an array of just these: 'i' an integer, 't' a text, 'a' an array. Nothing is read from a reply that does not fit:
-// what answers may be a proxy.
+// Whether it is an array of just these: 'i' an integer, 't' a text, 'a' an array. Nothing is read from a reply that
+// does not fit: what answers may be a proxy.
 bool has_shape(const Reply&, std::string_view shape) noexcept;
 
 // Marks the answer as none: what came is nothing that the script says.

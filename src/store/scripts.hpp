@@ -126,8 +126,7 @@ if g and string.sub(m,#g+1,#g+#tok+2)==' '..tok..' ' then )";
 inline constexpr std::string_view acquire_mine_end = R"(return {1,g,nows} end
 else
 local q=pcall('ZCARD',KEYS[3])
-if type(q)=='table' then return {-2,'ZCARD',q.err,KEYS[3]} end
-if q>0 then
+if type(q)=='number' and q>0 then
 local Q,W=KEYS[3],KEYS[4]
 )";
 
@@ -271,9 +270,9 @@ since,who=string.match(m,'^(%d+) (.*)$',#g+#cur+3)
 end
 end
 local q=pcall('ZCARD',KEYS[3])
-if type(q)=='table' then return {-2,'ZCARD',q.err,KEYS[3]} end
+if type(q)=='table' then q=0 end
 local z=q>0 and pcall('ZRANGE',KEYS[3],0,99,'WITHSCORES') or {}
-if z.err then return {-2,'ZRANGE',z.err,KEYS[3]} end
+if z.err then z={} end
 return {cur and 1 or 0,p,g,since or '',nows,who or '',q,z}
 )";
 

@@ -12,8 +12,8 @@ inline namespace v0 {
 
 namespace {
 
-constexpr Millis patience{1'000};     // with one attempt to connect
-constexpr Millis linger{500};         // without a waiter
+constexpr Millis patience{1'000};  // with one attempt to connect
+constexpr Millis linger{500};      // without a waiter
 constexpr Millis after_refusal{5'000};
 
 // What is left of the limits, in a slice: a wait of centuries overflows the library's clock arithmetic.
@@ -26,6 +26,16 @@ LeaseClock::duration slice(const Limits& limits) noexcept {
 
 SharedInbox::SharedInbox(const Endpoint& endpoint, std::shared_ptr<Observer> observer)
     : subscription_(endpoint, std::move(observer)) {}
+
+std::unique_ptr<SharedInbox::Ticket> SharedInbox::join(const std::shared_ptr<SharedInbox>& inbox,
+                                                       const std::string& token) {
+  auto ticket = std::make_unique<Ticket>(inbox, token);
+  const MutexLock lock(inbox->mutex_);
+  if (inbox->state_ != State::up) return nullptr;
+  inbox->waiting_.emplace(ticket->token_, ticket.get());
+  ticket->seen_losses_ = inbox->losses_;
+  return ticket;
+}
 
 SharedInbox::Ticket::~Ticket() {
   const MutexLock lock(inbox_->mutex_);

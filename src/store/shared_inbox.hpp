@@ -39,6 +39,9 @@ class SharedInbox {
     std::condition_variable_any woken_;
   };
 
+  // A ticket that hears already; null if the inbox is not connected.
+  static std::unique_ptr<Ticket> join(const std::shared_ptr<SharedInbox>&, const std::string& token);
+
   SharedInbox(const Endpoint&, std::shared_ptr<Observer>);
   SharedInbox(const SharedInbox&) = delete;
   SharedInbox& operator=(const SharedInbox&) = delete;

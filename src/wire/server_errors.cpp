@@ -77,8 +77,9 @@ std::string_view advice(Errc code, std::string_view error_text) noexcept {
   const Row* row = find(bare(error_text));
   if (row != nullptr && !row->advice.empty()) return row->advice;
   return code == Errc::denied
-             ? "The user needs +eval +evalsha +get +set +del +pttl +pexpire +time (and +hget +hset +exists "
-               "for fenced_set, +ping for ping) on keys that begin with the lease's name"
+             ? "The user needs +eval +evalsha +get +set +del +pttl +pexpire +time on keys that begin with the lease's "
+               "name; for the queue &redlease:inbox:* +zadd +zcard +zpopmin +zrange +zrank +zrem +zscore +hget +hset "
+               "+hdel +publish +subscribe +pubsub; +hget +hset +exists for fenced_set, +ping for ping"
              : "";
 }
 

@@ -93,8 +93,8 @@ class REDLEASE_EXPORT LeaseStore {
   /// are called one after the other with 20 ms for all that are due, which suits a store that answers at once; a store
   /// that wraps another hands on the other's.
   virtual std::unique_ptr<Upkeep> upkeep() { return plain_upkeep(*this); }
-  /// For a waiter; see seat.hpp. The request's token is not looked at, and what the request points to must live as long as
-  /// the seat. By default there is no queue: plain_seat(). A store that wraps another hands on the other's.
+  /// For a waiter; see seat.hpp. The request's token is not looked at, and what the request points to must live as long
+  /// as the seat. By default there is no queue: plain_seat(). A store that wraps another hands on the other's.
   virtual std::unique_ptr<Seat> seat(const AcquireRequest&);
   /// For people: where the leases are kept. Without a password.
   virtual std::string_view server() const noexcept = 0;

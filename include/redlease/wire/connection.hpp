@@ -43,8 +43,9 @@ class REDLEASE_EXPORT Connection {
   /// the connection is dead: see error().
   const Reply* next_owed() noexcept;
 
-  /// What the server says without being asked, as it does to subscribers: the next of it, within the limits; valid until
-  /// the next call of anything. Nothing also if the connection is dead: see error(). Requires that no reply is owed.
+  /// What the server says without being asked, as it does to subscribers: the next of it, within the limits; valid
+  /// until the next call of anything. Nothing also if the connection is dead: see error(). Requires that no reply is
+  /// owed.
   const Reply* hear(const Limits&) noexcept;
 
   const Reply& reply() const noexcept { return reader_.reply(); }
