@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Of, QueueAndDenials,
                                            Denial{"subscribe", false, "SubscribeInTheMiddle"},
                                            Denial{"pubsub", true, "PubsubFromTheStart"},
                                            Denial{"pubsub", false, "PubsubInTheMiddle"}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace
 }  // namespace redlease

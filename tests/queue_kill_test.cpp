@@ -85,7 +85,7 @@ TEST_P(QueueAndKills, OfTheInboxBeforeTheReleaseAreHealedAtOnce) {
 INSTANTIATE_TEST_SUITE_P(With, QueueAndKills,
                          ::testing::Values(Boxes{64, "InboxesOfTheirOwn"}, Boxes{4, "FourInboxes"},
                                            Boxes{0, "OneInboxForAll"}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace
 }  // namespace redlease

@@ -60,7 +60,7 @@ void QueueAndStops::race(bool stopped, Client& of_a, int rounds) {
     ASSERT_TRUE(eventually([&] { return queued() >= 1 || LeaseClock::now() > a_ends; }));
     std::jthread second([&] { b = wait_once(of_b, patient_for(30s, 20s)); });
     eventually([&] { return queued() >= 2 || LeaseClock::now() > a_ends - 40ms; });
-    Deadline due = deadline_after(a_ends, {}), released{};
+    Deadline due = a_ends, released{};
     const auto stop = [&] {
       due = LeaseClock::now();
       source.request_stop();

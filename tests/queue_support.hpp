@@ -159,7 +159,7 @@ class Crew {
   std::vector<std::jthread> threads_;
 };
 
-inline constexpr LeaseOptions patient_for(Millis ttl, Millis wait, std::optional<Millis> op_timeout = {}) {
+inline LeaseOptions patient_for(Millis ttl, Millis wait, std::optional<Millis> op_timeout = {}) {
   return {.ttl = ttl, .wait = wait, .op_timeout = op_timeout};
 }
 
