@@ -44,12 +44,13 @@ AcquireResult LeaseMaker::acquire(const Wish& wish, const Limits& limits) {
 }
 
 AcquireResult LeaseMaker::hold(const Wish& wish, const OwnerToken& token, const Granted& granted, Deadline begun,
-                               const std::stop_token& stop, Deadline doubts_until) {
+                               const std::stop_token& stop, Deadline doubts_until, bool contended) {
   const Core& core = *wish.core;
   auto state = std::make_unique<Lease::State>(wish, token, Phase::held);
   state->acquired = granted.counted_from;
   state->fence = granted.fence;
   state->doubts_until = doubts_until;
+  state->contended = contended;
   state->count_from(granted.counted_from);
   const Deadline now = core.clock.now();
   if (now >= state->deadline) return too_late(wish, token, stop);

@@ -137,7 +137,9 @@ ReleaseOutcome Lease::State::release() noexcept {
   Released released;
   try {
     const Limits limits{deadline_in(tenure.op_timeout), {}};
-    released = core().store->release(tenure.full_key(), token.str(), limits);
+    LeaseStore& store = *core().store;
+    released = contended ? store.hand_over(tenure.full_key(), token.str(), limits)
+                         : store.release(tenure.full_key(), token.str(), limits);
   } catch (...) {
     released = {ReleaseOutcome::unknown, {}, {Errc::unknown_outcome, {}}};
   }

@@ -136,7 +136,7 @@ std::optional<AcquireResult> Wait::listen(Deadline until) {
 }
 
 AcquireResult Wait::granted(const Granted& grant, Deadline begun) {
-  return LeaseMaker::hold(wish_, seat_->token(), grant, begun, stop_, seat_->spent_by());
+  return LeaseMaker::hold(wish_, seat_->token(), grant, begun, stop_, seat_->spent_by(), last_.has_value());
 }
 
 // The last truth.

@@ -165,9 +165,9 @@ Acquisition RedisCalls::acquire(const AcquireRequest& request, const Limits& lim
 }
 
 Released RedisCalls::release(std::string_view key, std::string_view token, const Limits& limits,
-                             std::string_view member) const {
+                             std::string_view member, bool ping) const {
   Released released;
-  const ReleaseCall call(key, token, member);
+  const ReleaseCall call(key, token, member, ping);
   ScriptAnswer answer = run(call, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
     if (!is_release_answer(reply)) return false;
     if (reply.integer == 1) {

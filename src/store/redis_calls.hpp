@@ -60,8 +60,9 @@ class RedisCalls {
   // One try for a lease; again on a fresh connection where one proved stale and nothing was executed.
   Acquisition acquire(const AcquireRequest&, const Limits&) const;
 
-  // `member`: of a waiter, its entry in the queue, which it leaves.
-  Released release(std::string_view key, std::string_view token, const Limits&, std::string_view member = {}) const;
+  // `member`: of a waiter, its entry in the queue, which it leaves. `ping`: see ScriptCall.
+  Released release(std::string_view key, std::string_view token, const Limits&, std::string_view member = {},
+                   bool ping = false) const;
 
   Pool& pool() const noexcept { return pool_; }
 

@@ -137,6 +137,10 @@ Released RedisStore::release(std::string_view key, std::string_view token, const
   return state_->calls().release(key, token, limits);
 }
 
+Released RedisStore::hand_over(std::string_view key, std::string_view token, const Limits& limits) {
+  return state_->calls().release(key, token, limits, {}, true);
+}
+
 Result<LeaseInfo> RedisStore::inspect(std::string_view key, const Limits& limits) {
   const HelperNames names(key);
   const std::array<std::string_view, 3> words{key, names.meta(), names.queue()};

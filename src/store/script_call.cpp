@@ -62,9 +62,10 @@ void not_understood(ScriptAnswer& answer, const Connection& connection) {
 ScriptAnswer run(Connection& connection, const ScriptCall& call, const Limits& limits, const Clock& clock) {
   ScriptAnswer answer;
   std::string& frame = connection.frame();
+  if (call.ping) append_command(frame, {"PING"});
   append_evalsha(frame, call);
   answer.sent = clock.now();
-  answer.delivery = connection.call(frame, limits);
+  answer.delivery = connection.call(frame, limits, call.ping ? 2 : 1);
   if (answer.delivery == Delivery::answered && needs_eval(connection.reply())) {
     append_eval(connection.frame(), call);
     answer.sent = clock.now();

@@ -121,8 +121,8 @@ bool Connection::send(std::string_view frame, const Limits& limits, std::size_t 
   return true;
 }
 
-Delivery Connection::call(std::string_view frame, const Limits& limits) {
-  Exchange exchange(frame.size(), owed_);
+Delivery Connection::call(std::string_view frame, const Limits& limits, std::size_t commands) {
+  Exchange exchange(frame.size(), owed_ + commands - 1);
   if (limits.stop.stop_requested()) {
     error_ = Error{Errc::cancelled, "a stop was requested before anything was sent to " + server_};
     return exchange.delivery();
