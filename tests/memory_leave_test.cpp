@@ -1,4 +1,5 @@
 // The queue of a MemoryStore, waiter by waiter: those that leave it, and those that cannot be served.
+#include <cstdint>
 #include <stop_token>
 #include <string>
 #include <utility>

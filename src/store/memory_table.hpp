@@ -1,5 +1,6 @@
 #pragma once
 // What a MemoryStore keeps, and who waits for it.
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +22,8 @@ inline namespace v0 {
 // calls it holds that mutex meanwhile, so it cannot vanish under the call.
 struct Waiter {
   enum class Standing : std::uint8_t {
-    apart,    // not in the queue
-    queued,   //
+    apart,
+    queued,   // in the queue
     granted,  // it has the lease and does not know it
     refused,  // it was its turn, and no fence is left for it
   };
