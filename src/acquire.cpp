@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "concat.hpp"
 #include "core.hpp"
 #include "helper_names.hpp"
 #include "redlease/lease.hpp"
@@ -80,8 +81,9 @@ AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acqu
 
 // The process stood still between the request and its answer, or the answer took that long.
 AcquireResult LeaseMaker::too_late(const Wish& wish, const OwnerToken& token, const std::stop_token& stop) {
-  Error error{Errc::timed_out, "acquire " + quoted(wish.key.str()) + " at " + std::string(wish.core->store->server()) +
-                                   ": the lease was granted, but its time was over when the answer was read; it "};
+  Error error{Errc::timed_out,
+              concat({"acquire ", quoted(wish.key.str()), " at ", wish.core->store->server(),
+                      ": the lease was granted, but its time was over when the answer was read; it "})};
   Claim late = claim(wish, token, {std::make_unique<LateGrant>(wish, token), error});
   if (nothing_left(withdraw(late, {deadline_in(wish.op_timeout), stop}))) {
     error.detail += "was given back. Was this process paused?";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "concat.hpp"
 #include "core.hpp"
 #include "helper_names.hpp"
 #include "redlease/lease.hpp"
@@ -50,8 +51,7 @@ void Lease::State::remember(Error error) noexcept {
 
 void Lease::State::explain(std::string_view why) noexcept {
   try {
-    remember({Errc::lost, "lease " + quoted(tenure.key.str()) + " at " + std::string(core().store->server()) + ": " +
-                              std::string(why)});
+    remember({Errc::lost, concat({"lease ", quoted(tenure.key.str()), " at ", core().store->server(), ": ", why})});
   } catch (const std::bad_alloc&) {
     last_error.reset();
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "concat.hpp"
 #include "helper_names.hpp"
 
 namespace redlease {
@@ -151,9 +152,8 @@ AcquireResult Wait::end(bool stopped) {
     (void)wish_.core->keeper.get().withdraw(wish_.orphan(token, spent_by));
   }
   if (!stopped) return *std::move(last_);
-  return Unavailable{{Errc::cancelled, "acquire " + quoted(wish_.key.str()) + " at " +
-                                           std::string(wish_.core->store->server()) +
-                                           ": a stop was requested; nothing of it is on the server"}};
+  return Unavailable{{Errc::cancelled, concat({"acquire ", quoted(wish_.key.str()), " at ", wish_.core->store->server(),
+                                               ": a stop was requested; nothing of it is on the server"})}};
 }
 
 void Wait::tell(void (Observer::*method)(const Event&) noexcept, Deadline begun, const Error* error) const noexcept {

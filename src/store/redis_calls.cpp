@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "concat.hpp"
 #include "helper_names.hpp"
 #include "store/key_names.hpp"
 #include "store/redis_doubt.hpp"
@@ -66,7 +67,7 @@ bool is_release_answer(const Reply& reply) noexcept {
 }
 
 Error about(std::string_view verb, std::string_view key, Error error) {
-  error.detail = std::string(verb) + " " + quoted(key) + ": " + error.detail;
+  error.detail = concat({verb, " ", quoted(key), ": ", error.detail});
   return error;
 }
 
@@ -135,12 +136,13 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
       case -1:
         connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[1].text));
         if (tries < 3 && LeaseClock::now() < limits.deadline && !limits.stop.stop_requested()) continue;
-        return {Error{Errc::timed_out,
-                      "the request reached " + connection.server() + " too late and was refused; nothing was executed"},
+        return {Error{Errc::timed_out, concat({"the request reached ", connection.server(),
+                                               " too late and was refused; nothing was executed"})},
                 spent_by};
       default:
-        return {Error{Errc::server_error, connection.server() + " has no fencing token above the last one (2^53 - 2); "
-                                                                "nothing was granted. Choose another name"},
+        return {Error{Errc::server_error, concat({connection.server(),
+                                                  " has no fencing token above the last one (2^53 - 2); "
+                                                  "nothing was granted. Choose another name"})},
                 spent_by};
     }
   }
@@ -174,12 +176,12 @@ Released RedisCalls::release(std::string_view key, std::string_view token, const
       released.outcome = ReleaseOutcome::released;
     } else if (doubted) {
       released.outcome = ReleaseOutcome::unknown;
-      released.error =
-          about("release", key,
-                {Errc::unknown_outcome,
-                 "the connection to " + pool_.endpoint().display +
-                     " broke behind the first release; the second found the lease no longer there, so either the first "
-                     "gave it back or it was lost before"});
+      released.error = about(
+          "release", key,
+          {Errc::unknown_outcome,
+           concat({"the connection to ", pool_.endpoint().display,
+                   " broke behind the first release; the second found the lease no longer there, so either the first "
+                   "gave it back or it was lost before"})});
     } else {
       released.outcome = ReleaseOutcome::not_held;
       released.cause = cause_of(reply.integer);

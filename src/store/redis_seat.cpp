@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "concat.hpp"
 #include "nap.hpp"
 #include "store/redis_doubt.hpp"
 #include "wire/decimal.hpp"
@@ -116,9 +117,10 @@ Seat::Answer RedisSeat::settled(RedisCalls::Attempt attempt) {
     }
     arrival_ = attempt.arrival;
     if (attempt.hearing_unknown) {
-      inboxes_.refused(about("acquire", request_.key,
-                             {Errc::denied, calls_.pool().endpoint().display +
-                                                " does not tell whether a waiter can be reached (PUBSUB NUMSUB)"}));
+      inboxes_.refused(
+          about("acquire", request_.key,
+                {Errc::denied, concat({calls_.pool().endpoint().display,
+                                       " does not tell whether a waiter can be reached (PUBSUB NUMSUB)"})}));
     }
     return Queued{std::move(*busy), *attempt.place};
   }
