@@ -118,8 +118,8 @@ TEST(WaitPlan, AnInboxThatIsHadInBetweenBeginsTheHeartbeatAnew) {
     const Deadline now = start + i * 1s;
     plan.saw_no_inbox(now);
     plan.saw_no_inbox(now);
-    plan.saw_inbox(now);
     EXPECT_EQ(wants(plan, now), "to ask for a place");
+    plan.saw_inbox(now);
     plan.saw_queued(now, place_at(now - start));
   }
 }

@@ -148,9 +148,9 @@ std::optional<Deadline> WaitPlan::saw_grant(Deadline now, std::int64_t server_ti
   if (!told_ || server_time < told_->server_time) return std::nullopt;
   // Not in integers, since a message may say anything.
   const double since = 1e3 * (static_cast<double>(server_time) - static_cast<double>(told_->server_time));
-  // The server's clock was set forward: nobody knows when that was.
+  // The server's clock was set forward: nobody knows when that was. Thus it never counts from later than now.
   if (deadline_after(told_->sent, nanos(since / (1 + terms_.drift))) > now) return std::nullopt;
-  const Deadline from = std::min(deadline_after(told_->sent, nanos(since * (1 - terms_.drift))), now);
+  const Deadline from = deadline_after(told_->sent, nanos(since * (1 - terms_.drift)));
   const LeaseClock::duration whole = LeaseClock::duration(terms_.ttl) - terms_.margin;
   if (deadline_after(from, whole - LeaseClock::duration(terms_.ttl) * 2 / 3) < now) return std::nullopt;
   return from;
