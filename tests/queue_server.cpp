@@ -106,7 +106,9 @@ std::optional<QueueServer::Token> QueueServer::hand_over(Token stop_at, Token le
       continue;
     }
     const bool announced = entry.inbox != 0 && !no_count && !no_publish;
-    grant(entry.token, announced ? entry.ttl : entry.lifetime / 2, now, entry.arrival, !announced);
+    grant(entry.token, announced ? entry.ttl : entry.lifetime / 2, now, entry.arrival);
+    turns.back().announced = announced;
+    turns.back().kept = !announced;
     if (entry.inbox != 0 && !no_publish) wakes.push_back({entry.inbox, entry.token, announced ? fence_ : 0, now});
     return entry.token;
   }
@@ -122,11 +124,11 @@ bool QueueServer::stale(const Entry& entry, std::int64_t now) const noexcept {
   return now > entry.arrival + lifetime;
 }
 
-void QueueServer::grant(Token token, Millis ttl, std::int64_t now, std::int64_t arrival, bool kept) {
+void QueueServer::grant(Token token, Millis ttl, std::int64_t now, std::int64_t arrival) {
   value_ = token;
   expiry_ = now + micros(ttl);
   fence_ = std::max(fence_ + 1, static_cast<std::uint64_t>(now));
-  turns.push_back({Fate::granted, token, arrival, kept});
+  turns.push_back({Fate::granted, token, arrival});
 }
 
 void QueueServer::drop(Token token) noexcept {

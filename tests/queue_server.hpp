@@ -42,7 +42,7 @@ class QueueServer {
     Fate fate{};
     Token token{};
     std::int64_t arrival{};
-    bool kept{false};  // granted, but not announced
+    bool kept{false}, announced{false};  // how it was granted; neither: by its own question
   };
 
   Answer acquire(const Question&, std::int64_t now);
@@ -81,7 +81,7 @@ class QueueServer {
   // Whose turn it is now: `stop_at`, whom it was granted to, or nobody; none: too many dead ones.
   std::optional<Token> hand_over(Token stop_at, Token leaving, std::int64_t now);
   bool stale(const Entry&, std::int64_t now) const noexcept;
-  void grant(Token, Millis ttl, std::int64_t now, std::int64_t arrival, bool kept = false);
+  void grant(Token, Millis ttl, std::int64_t now, std::int64_t arrival);
   void drop(Token) noexcept;
   std::size_t place(const Question&, std::int64_t now);
 

@@ -25,6 +25,8 @@ QueueWorld::QueueWorld(std::uint64_t seed, QueueTally& tally, std::vector<std::s
   if (has(QueueWeather::network)) longest_delay_ = longest_delay_ * static_cast<int>(1 + dice_.below(4));
   hold_ = dice_.chance(30) ? Span(ttl_) / 4 : Span(ttl_) * static_cast<int>(1 + dice_.below(6));
   if (dice_.chance(20)) hold_ = 20s;
+  if (dice_.chance(20)) hold_ = Span(op_timeout_) / 4;
+  late_ = static_cast<unsigned>(dice_.chance(50) ? 2 : dice_.below(25));
   const auto rate = [&] { return 1 + (static_cast<double>(dice_.below(9'901)) - 4'950) / 1e6; };  // 1 % between any two
   server_clock_.rate = rate();
   server_.uncounted_is_heard = dice_.chance(50);
@@ -106,7 +108,8 @@ void QueueWorld::push(Deadline at, Kind kind, std::uint32_t client, std::uint32_
 }
 
 LeaseClock::duration QueueWorld::delay() {
-  if (has(QueueWeather::network) && dice_.chance(2)) return dice_.upto(ttl_ * 2);
+  if (has(QueueWeather::network) && dice_.chance(late_))
+    return dice_.upto(dice_.chance(30) ? ttl_ * 2 : op_timeout_ * 3);
   return dice_.upto(longest_delay_);
 }
 

@@ -145,6 +145,7 @@ class QueueWorld {
   void give_up(Client&, Deadline now, bool stopped);
   void settle(Client&, Deadline now, bool in_doubt);
   void close_inbox(Client&);
+  void retire(Client&);
   void rest(Client&, Deadline now);
 
   // queue_world_holder.cpp: the lease, and what is left behind
@@ -179,6 +180,7 @@ class QueueWorld {
   Millis ttl_{}, op_timeout_{};
   Span margin_{}, longest_delay_{}, hold_{};
   Millis heartbeat_{}, lifetime_{};
+  unsigned late_{};  // percent
   WorldClock server_clock_;
   Span server_step_{};
   QueueServer server_;
@@ -192,6 +194,11 @@ class QueueWorld {
   Inbox inboxes_{0};
   bool closing_{false};
   // For the checks.
+  struct Retired {
+    Token token;
+    Deadline by;
+  };
+  std::vector<Retired> retired_;
   std::vector<Token> over_;     // given up, and nothing of it on its way
   std::vector<Token> excused_;  // left behind by a crash, or for too long
   std::uint64_t last_fence_{0};

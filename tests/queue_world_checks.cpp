@@ -26,7 +26,12 @@ void QueueWorld::check_turn(const QueueServer::Turn& turn) {
   Client* const client = found != clients_.end() && waits(*found) ? &*found : nullptr;
   switch (turn.fate) {
     case Fate::placed:
-      if (client == nullptr || client->stayed_since) return;
+      if (client == nullptr) return;
+      if (weather_ < QueueWeather::storm && !has(QueueWeather::network) && client->arrival != 0 &&
+          client->arrival != turn.arrival) {
+        broken("it has lost its place");
+      }
+      if (client->stayed_since) return;
       if (!server_.no_count && !server_.no_publish && client->inbox_up && server_.hears(client->inbox)) {
         client->stayed_since = turn.arrival;
       }
@@ -49,6 +54,8 @@ void QueueWorld::check_turn(const QueueServer::Turn& turn) {
   if (client != nullptr) client->stayed_since.reset();
   note(client, "is granted it by token", turn.token);
   check_given(turn.token);
+  const auto retired = std::ranges::find(retired_, turn.token, &Retired::token);
+  if (turn.announced && retired != retired_.end() && now_ > retired->by) broken("an inbox was not retired");
   const bool over = std::ranges::find(over_, turn.token) != over_.end();
   if (over && weather_ != QueueWeather::stepped) broken("what was given up is granted");
   for (Client& other : clients_) {

@@ -113,9 +113,16 @@ void QueueWorld::subscribe(Client& client, Deadline now) {
 
 // Whatever it is known by from now on, nobody has subscribed to that yet.
 void QueueWorld::close_inbox(Client& client) {
-  end_inbox(client, client.inbox, now_ + delay());
+  end_inbox(client, client.inbox, now_ + dice_.upto(longest_delay_));
   client.inbox = ++inboxes_;
   client.inbox_up = client.inbox_lost = false;
+}
+
+// Something of it is still on its way to the queue: nothing is to be granted to that.
+void QueueWorld::retire(Client& client) {
+  ++tally_.retired;
+  close_inbox(client);
+  retired_.push_back({client.token, now_ + longest_delay_});
 }
 
 // Whether there was something to hear.
@@ -229,8 +236,7 @@ void QueueWorld::settle(Client& client, Deadline now, bool in_doubt) {
     client.asks_on.reset();
   }
   if (in_doubt || spent_by > client.left) {
-    ++tally_.retired;
-    close_inbox(client);
+    retire(client);
     orphan(client, now, spent_by);
   } else {
     settled(client, client.token);

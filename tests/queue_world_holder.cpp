@@ -11,11 +11,7 @@ using namespace std::chrono_literals;
 void QueueWorld::hold(Client& client, Deadline from, std::uint64_t fence, std::uint32_t granted_in, Deadline now) {
   client.deadline = deadline_after(from, Span(ttl_) - margin_);
   client.spent_by = spent_by(client, now);
-  // What it asked and was not answered may find its way into the queue yet: nothing is to be granted to that.
-  if (client.spent_by > now) {
-    ++tally_.retired;
-    close_inbox(client);
-  }
+  if (client.spent_by > now) retire(client);
   if (now >= client.deadline) {
     ++tally_.too_late;
     note(&client, "is granted it too late");
