@@ -54,7 +54,10 @@ AcquireResult LeaseMaker::hold(const Wish& wish, const OwnerToken& token, const 
   state->contended = contended;
   state->count_from(granted.counted_from);
   const Deadline now = core.clock.now();
-  if (now >= state->deadline) return too_late(wish, token, stop);
+  if (now >= state->deadline) {
+    if (doubts_until > LeaseClock::now()) (void)wish.core->keeper.get().withdraw(wish.orphan(token, doubts_until));
+    return too_late(wish, token, stop);
+  }
   core.tell(&Observer::acquired, {.key = wish.key.str(), .elapsed = now - begun});
   return Lease(std::move(state));
 }

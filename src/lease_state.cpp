@@ -134,6 +134,8 @@ ReleaseOutcome Lease::State::release() noexcept {
     phase = Phase::released;
     cause.reset();
   }
+  // Compared with when the release left: it may have overtaken what is spent by the time of its answer.
+  const bool late_comers = LeaseClock::now() < doubts_until;
   Released released;
   try {
     const Limits limits{deadline_in(tenure.op_timeout), {}};
@@ -144,7 +146,6 @@ ReleaseOutcome Lease::State::release() noexcept {
     released = {ReleaseOutcome::unknown, {}, {Errc::unknown_outcome, {}}};
   }
   const Deadline answered = now();
-  const bool late_comers = LeaseClock::now() < doubts_until;
   if (late_comers || released.outcome == ReleaseOutcome::unknown || released.outcome == ReleaseOutcome::unavailable) {
     orphan(late_comers ? doubts_until : Deadline::min());
   }

@@ -143,12 +143,14 @@ AcquireResult Wait::granted(const Granted& grant, Deadline begun) {
 // The last truth.
 AcquireResult Wait::end(bool stopped) {
   const OwnerToken& token = seat_->token();
-  if (!doubt_ && plan_.in_queue()) {
+  const Deadline begun = LeaseClock::now();
+  // What was not answered may have got a place, or the lease, after the latest answer.
+  if (!doubt_ && (plan_.in_queue() || seat_->spent_by() != Deadline::min())) {
     Released left = seat_->leave({deadline_in(std::min<Millis>(wish_.op_timeout, farewell)), {}});
     if (!nothing_left(left.outcome)) doubt_.emplace(std::move(left.error));
   }
   if (doubt_) return LeaseMaker::claim(wish_, token, {seat_->doubt(), *std::move(doubt_)});
-  if (const Deadline spent_by = seat_->spent_by(); spent_by > LeaseClock::now()) {
+  if (const Deadline spent_by = seat_->spent_by(); spent_by > begun) {
     (void)wish_.core->keeper.get().withdraw(wish_.orphan(token, spent_by));
   }
   if (!stopped) return *std::move(last_);
