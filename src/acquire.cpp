@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "concat.hpp"
 #include "core.hpp"
 #include "helper_names.hpp"
 #include "redlease/lease.hpp"
@@ -44,15 +45,19 @@ AcquireResult LeaseMaker::acquire(const Wish& wish, const Limits& limits) {
 }
 
 AcquireResult LeaseMaker::hold(const Wish& wish, const OwnerToken& token, const Granted& granted, Deadline begun,
-                               const std::stop_token& stop, Deadline doubts_until) {
+                               const std::stop_token& stop, Deadline doubts_until, bool contended) {
   const Core& core = *wish.core;
   auto state = std::make_unique<Lease::State>(wish, token, Phase::held);
   state->acquired = granted.counted_from;
   state->fence = granted.fence;
   state->doubts_until = doubts_until;
+  state->contended = contended;
   state->count_from(granted.counted_from);
   const Deadline now = core.clock.now();
-  if (now >= state->deadline) return too_late(wish, token, stop);
+  if (now >= state->deadline) {
+    if (doubts_until > LeaseClock::now()) (void)wish.core->keeper.get().withdraw(wish.orphan(token, doubts_until));
+    return too_late(wish, token, stop);
+  }
   core.tell(&Observer::acquired, {.key = wish.key.str(), .elapsed = now - begun});
   return Lease(std::move(state));
 }
@@ -79,8 +84,9 @@ AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acqu
 
 // The process stood still between the request and its answer, or the answer took that long.
 AcquireResult LeaseMaker::too_late(const Wish& wish, const OwnerToken& token, const std::stop_token& stop) {
-  Error error{Errc::timed_out, "acquire " + quoted(wish.key.str()) + " at " + std::string(wish.core->store->server()) +
-                                   ": the lease was granted, but its time was over when the answer was read; it "};
+  Error error{Errc::timed_out,
+              concat({"acquire ", quoted(wish.key.str()), " at ", wish.core->store->server(),
+                      ": the lease was granted, but its time was over when the answer was read; it "})};
   Claim late = claim(wish, token, {std::make_unique<LateGrant>(wish, token), error});
   if (nothing_left(withdraw(late, {deadline_in(wish.op_timeout), stop}))) {
     error.detail += "was given back. Was this process paused?";

@@ -6,6 +6,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "concat.hpp"
 #include "helper_names.hpp"
 
 namespace redlease {
@@ -57,11 +58,12 @@ std::string full_name(const Core& core, std::string_view name) {
   std::string full = core.prefix;
   full += name;
   if (full.size() > LeaseKey::max_size) {
-    throw std::invalid_argument("redlease: prefix and name have " + std::to_string(full.size()) +
-                                " bytes together; at most 512 are allowed");
+    throw std::invalid_argument(concat(
+        {"redlease: prefix and name have ", std::to_string(full.size()), " bytes together; at most 512 are allowed"}));
   }
   if (is_helper_name(full)) {
-    throw std::invalid_argument("redlease: prefix and name together end like a helper key (" + quoted(full) + ")");
+    throw std::invalid_argument(
+        concat({"redlease: prefix and name together end like a helper key (", quoted(full), ")"}));
   }
   return full;
 }

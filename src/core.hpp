@@ -107,6 +107,7 @@ struct Lease::State {
   OwnerToken token;
   Phase phase;
   bool loss_told{false};
+  bool contended{false};             // it was waited for, so others may wait as well
   std::optional<LossCause> cause{};  // while held: what its deadline's passing will have been
   Deadline acquired{}, deadline{Deadline::min()};
   // Until then, what was asked for it and not answered may still be carried out.
@@ -159,9 +160,9 @@ struct LeaseMaker {
   static AcquireResult retry(Claim, const Limits&);
   static ReleaseOutcome withdraw(Claim&, const Limits&);
   static Claim claim(const Wish&, const OwnerToken&, Doubtful);
-  // A lease, unless its time is over already. `doubts_until`: see Lease::State.
+  // A lease, unless its time is over already. `doubts_until`, `contended`: see Lease::State.
   static AcquireResult hold(const Wish&, const OwnerToken&, const Granted&, Deadline begun, const std::stop_token&,
-                            Deadline doubts_until = Deadline::min());
+                            Deadline doubts_until = Deadline::min(), bool contended = false);
 
  private:
   static AcquireResult settle(const Wish&, const OwnerToken&, Acquisition, Deadline begun, const Limits&);

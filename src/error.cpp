@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <new>
 
+#include "concat.hpp"
+
 namespace redlease {
 inline namespace v0 {
 
@@ -52,6 +54,15 @@ AcquireError::AcquireError(AcquireOutcome outcome, Error error)
     : std::system_error(error.code, error.detail), outcome_(outcome) {}
 
 LeaseLost::LeaseLost(Error error) : std::system_error(error.code, error.detail) {}
+
+std::string concat(std::initializer_list<std::string_view> parts) {
+  std::size_t size = 0;
+  for (const std::string_view part : parts) size += part.size();
+  std::string all;
+  all.reserve(size);
+  for (const std::string_view part : parts) all += part;
+  return all;
+}
 
 }  // namespace v0
 }  // namespace redlease

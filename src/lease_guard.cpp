@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "concat.hpp"
 #include "core.hpp"
 #include "helper_names.hpp"
 
@@ -18,10 +19,11 @@ Lease lease_of(AcquireResult result, const Client& client, const LeaseKey& key) 
   return std::move(result).match(
       [](Lease lease) { return lease; },
       [&](const Busy& busy) -> Lease {
-        std::string detail = "lease " + quoted(key.str()) + " at ";
-        detail += LeaseMaker::core(client)->store->server();
-        detail += " is held by " + (busy.holder.empty() ? "another" : quoted(busy.holder));
-        if (busy.remaining) detail += " for another " + std::to_string(busy.remaining->count()) + " ms unless renewed";
+        std::string detail = concat({"lease ", quoted(key.str()), " at ", LeaseMaker::core(client)->store->server(),
+                                     " is held by ", busy.holder.empty() ? "another" : quoted(busy.holder)});
+        if (busy.remaining) {
+          detail += concat({" for another ", std::to_string(busy.remaining->count()), " ms unless renewed"});
+        }
         throw AcquireError(AcquireOutcome::busy, {Errc::busy, std::move(detail)});
       },
       [](Claim claim) -> Lease {  // dropping the claim withdraws it
@@ -33,8 +35,7 @@ Lease lease_of(AcquireResult result, const Client& client, const LeaseKey& key) 
 }
 
 LeaseLost lost(const LeaseKey& key, std::string_view why) {
-  return LeaseLost(
-      {Errc::lost, "lease " + quoted(key.str()) + " is no longer held: " + std::string(why) + ". Stop the work"});
+  return LeaseLost({Errc::lost, concat({"lease ", quoted(key.str()), " is no longer held: ", why, ". Stop the work"})});
 }
 
 }  // namespace

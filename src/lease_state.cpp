@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "concat.hpp"
 #include "core.hpp"
 #include "helper_names.hpp"
 #include "redlease/lease.hpp"
@@ -50,8 +51,7 @@ void Lease::State::remember(Error error) noexcept {
 
 void Lease::State::explain(std::string_view why) noexcept {
   try {
-    remember({Errc::lost, "lease " + quoted(tenure.key.str()) + " at " + std::string(core().store->server()) + ": " +
-                              std::string(why)});
+    remember({Errc::lost, concat({"lease ", quoted(tenure.key.str()), " at ", core().store->server(), ": ", why})});
   } catch (const std::bad_alloc&) {
     last_error.reset();
   }
@@ -134,15 +134,18 @@ ReleaseOutcome Lease::State::release() noexcept {
     phase = Phase::released;
     cause.reset();
   }
+  // Compared with when the release left: it may have overtaken what is spent by the time of its answer.
+  const bool late_comers = LeaseClock::now() < doubts_until;
   Released released;
   try {
     const Limits limits{deadline_in(tenure.op_timeout), {}};
-    released = core().store->release(tenure.full_key(), token.str(), limits);
+    LeaseStore& store = *core().store;
+    released = contended ? store.hand_over(tenure.full_key(), token.str(), limits)
+                         : store.release(tenure.full_key(), token.str(), limits);
   } catch (...) {
     released = {ReleaseOutcome::unknown, {}, {Errc::unknown_outcome, {}}};
   }
   const Deadline answered = now();
-  const bool late_comers = LeaseClock::now() < doubts_until;
   if (late_comers || released.outcome == ReleaseOutcome::unknown || released.outcome == ReleaseOutcome::unavailable) {
     orphan(late_comers ? doubts_until : Deadline::min());
   }

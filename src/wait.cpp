@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "concat.hpp"
 #include "helper_names.hpp"
 
 namespace redlease {
@@ -136,24 +137,25 @@ std::optional<AcquireResult> Wait::listen(Deadline until) {
 }
 
 AcquireResult Wait::granted(const Granted& grant, Deadline begun) {
-  return LeaseMaker::hold(wish_, seat_->token(), grant, begun, stop_, seat_->spent_by());
+  return LeaseMaker::hold(wish_, seat_->token(), grant, begun, stop_, seat_->spent_by(), last_.has_value());
 }
 
 // The last truth.
 AcquireResult Wait::end(bool stopped) {
   const OwnerToken& token = seat_->token();
-  if (!doubt_ && plan_.in_queue()) {
+  const Deadline begun = LeaseClock::now();
+  // What was not answered may have got a place, or the lease, after the latest answer.
+  if (!doubt_ && (plan_.in_queue() || seat_->spent_by() != Deadline::min())) {
     Released left = seat_->leave({deadline_in(std::min<Millis>(wish_.op_timeout, farewell)), {}});
     if (!nothing_left(left.outcome)) doubt_.emplace(std::move(left.error));
   }
   if (doubt_) return LeaseMaker::claim(wish_, token, {seat_->doubt(), *std::move(doubt_)});
-  if (const Deadline spent_by = seat_->spent_by(); spent_by > LeaseClock::now()) {
+  if (const Deadline spent_by = seat_->spent_by(); spent_by > begun) {
     (void)wish_.core->keeper.get().withdraw(wish_.orphan(token, spent_by));
   }
   if (!stopped) return *std::move(last_);
-  return Unavailable{{Errc::cancelled, "acquire " + quoted(wish_.key.str()) + " at " +
-                                           std::string(wish_.core->store->server()) +
-                                           ": a stop was requested; nothing of it is on the server"}};
+  return Unavailable{{Errc::cancelled, concat({"acquire ", quoted(wish_.key.str()), " at ", wish_.core->store->server(),
+                                               ": a stop was requested; nothing of it is on the server"})}};
 }
 
 void Wait::tell(void (Observer::*method)(const Event&) noexcept, Deadline begun, const Error* error) const noexcept {

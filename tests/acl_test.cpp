@@ -35,7 +35,8 @@ class Acl : public ::testing::Test {
                                             "+hdel",
                                             "+publish",
                                             "+subscribe",
-                                            "+pubsub"};
+                                            "+pubsub",
+                                            "+ping"};
   // The queue is out of sight for those who have no more than this; they take leases and give them back all the same.
   const std::vector<std::string> no_queue{"+eval", "+evalsha", "+get", "+set", "+del", "+pttl", "+pexpire", "+time"};
 

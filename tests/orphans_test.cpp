@@ -88,7 +88,7 @@ TEST(Orphans, WhatNobodyTakesStaysDue) {
   EXPECT_EQ(bench.number, 1U) << "what was not taken is no try";
 }
 
-TEST(Orphans, ReleasedIsTheLastWordAtOnce) {
+TEST(Orphans, ReleasedIsTheLastWordWhereNobodyKnowsWhenItIsSpent) {
   Bench bench;
   const auto ticket = bench.add(Deadline::max());
   bench.send(start);
@@ -98,6 +98,17 @@ TEST(Orphans, ReleasedIsTheLastWordAtOnce) {
   EXPECT_TRUE(bench.all.empty());
   EXPECT_EQ(bench.all.next(), Deadline::max());
   EXPECT_FALSE(bench.all.saw_gone(ticket, bench.number, true, start + 1ms)) << "told once";
+}
+
+TEST(Orphans, ReleasedIsNotTheLastWordBeforeItIsSpentSinceAnotherQuestionMayBringItBack) {
+  Bench bench;
+  const Deadline spent_by = start + 200ms;
+  const auto ticket = bench.add(spent_by);
+  bench.send(start);
+  EXPECT_FALSE(bench.all.saw_gone(ticket, bench.number, true, start + 1ms));
+  EXPECT_EQ(bench.all.next(), spent_by);
+  bench.send(spent_by);
+  EXPECT_TRUE(bench.all.saw_gone(ticket, bench.number, true, spent_by + 1ms));
 }
 
 TEST(Orphans, NotThereIsTheLastWordOnlyOfATrySentWhenItWasSpent) {

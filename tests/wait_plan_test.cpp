@@ -1,3 +1,4 @@
+// When a waiter asks, and when it gives up. Its inbox: wait_plan_inbox_test.cpp; grants: wait_plan_grant_test.cpp.
 #include "redlease/plan/wait_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -7,23 +8,31 @@
 #include <set>
 #include <vector>
 
+#include "wait_terms.hpp"
+
 namespace redlease {
 namespace {
 
-using namespace std::chrono_literals;
+using namespace testing_support;
 using Pause = LeaseClock::duration;
 
-constexpr Deadline start = Deadline{} + 1h;
+constexpr Deadline start = wait_start;
+
+WaitPlan::Terms no_queue(std::uint64_t seed, Deadline give_up = Deadline::max()) {
+  WaitPlan::Terms terms = patient(seed);
+  terms.queue = false;
+  terms.give_up = give_up;
+  return terms;
+}
 
 // The pauses that a plan makes when it is always told the same.
 std::vector<Pause> pauses(WaitPlan plan, std::size_t count, auto saw) {
   std::vector<Pause> out;
-  Deadline now = *plan.next();
-  while (out.size() < count) {
+  for (Deadline now = start; out.size() < count;) {
     saw(plan, now);
-    if (!plan.next()) break;
-    out.push_back(*plan.next() - now);
-    now = *plan.next();
+    if (plan.next(now).step != WaitPlan::Step::listen) break;
+    out.push_back(pause_of(plan, now));
+    now += out.back();
   }
   return out;
 }
@@ -31,23 +40,43 @@ constexpr auto trouble = [](WaitPlan& plan, Deadline now) { plan.saw_trouble(now
 constexpr auto busy_for_long = [](WaitPlan& plan, Deadline now) { plan.saw_busy(now, 1h); };
 constexpr auto busy_for_ever = [](WaitPlan& plan, Deadline now) { plan.saw_busy(now, std::nullopt); };
 
-TEST(WaitPlan, TriesFirstAtOnceEvenIfTheEndIsNowOrPast) {
-  EXPECT_EQ(WaitPlan(start, Deadline::max(), 1).next(), start);
-  EXPECT_EQ(WaitPlan(start, start, 1).next(), start);
-  EXPECT_EQ(WaitPlan(start, Deadline::min(), 1).next(), start);
+TEST(WaitPlan, AsksFirstAtOnceEvenIfTheEndIsNowOrPast) {
+  for (const bool queue : {false, true}) {
+    for (const Deadline give_up : {Deadline::max(), start, Deadline::min()}) {
+      WaitPlan::Terms terms = no_queue(1, give_up);
+      terms.queue = queue;
+      EXPECT_EQ(wants(WaitPlan(terms), start), "to ask once");
+    }
+  }
 }
 
-TEST(WaitPlan, AWaitOfNothingIsOneTry) {
-  WaitPlan plan(start, start, 1);
-  plan.saw_busy(start, 5ms);
-  EXPECT_EQ(plan.next(), std::nullopt);
-  EXPECT_EQ(plan.tries(), 1U);
+TEST(WaitPlan, AWaitOfNothingIsOneTryThatLeavesNothingBehindWhateverIsAtHand) {
+  for (const Pause wait : {Pause(0), Pause(1ms), Pause(20ms)}) {
+    WaitPlan::Terms terms = patient();
+    terms.give_up = start + wait;
+    terms.inbox = true;
+    WaitPlan plan(terms);
+    EXPECT_EQ(wants(plan, start), "to ask once");
+    plan.saw_busy(start, 5ms);
+    EXPECT_EQ(wants(plan, start), "to give up");
+    EXPECT_FALSE(plan.in_queue());
+  }
+}
+
+TEST(WaitPlan, WhereThereIsNoQueueItAsksAgainAndAgainAndWantsNoInbox) {
+  WaitPlan plan(no_queue(1));
+  for (Deadline now = start; now < start + 1min; now += pause_of(plan, now)) {
+    ASSERT_EQ(wants(plan, now), "to ask once");
+    plan.saw_busy(now, 1h);
+    ASSERT_EQ(wants(plan, now), "to listen");
+  }
+  EXPECT_FALSE(plan.in_queue());
 }
 
 TEST(WaitPlan, IntervalsGrowBy60PercentWithin25PercentOfJitter) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     double middle = 10e6;
-    for (const Pause pause : pauses(WaitPlan(start, Deadline::max(), seed), 12, trouble)) {
+    for (const Pause pause : pauses(WaitPlan(patient(seed)), 12, trouble)) {
       EXPECT_GE(static_cast<double>(pause.count()), middle * 0.75 - 1);
       EXPECT_LE(static_cast<double>(pause.count()), middle * 1.25 + 1);
       middle = std::min(middle * 1.6, 200e6);
@@ -56,14 +85,14 @@ TEST(WaitPlan, IntervalsGrowBy60PercentWithin25PercentOfJitter) {
 }
 
 TEST(WaitPlan, IntervalsStayBoundedAndLong) {
-  for (const Pause pause : pauses(WaitPlan(start, Deadline::max(), 7), 10'000, busy_for_ever)) {
+  for (const Pause pause : pauses(WaitPlan(no_queue(7)), 10'000, busy_for_ever)) {
     EXPECT_LE(pause, Pause(WaitPlan::longest_interval));
     EXPECT_GE(pause, 7ms);
   }
 }
 
 TEST(WaitPlan, JitterFillsItsRange) {
-  auto steady = pauses(WaitPlan(start, Deadline::max(), 7), 5'000, busy_for_long);
+  auto steady = pauses(WaitPlan(no_queue(7)), 5'000, busy_for_long);
   steady.erase(steady.begin(), steady.begin() + 10);
   const auto [low, high] = std::ranges::minmax(steady);
   EXPECT_LT(low, 152ms);
@@ -72,44 +101,158 @@ TEST(WaitPlan, JitterFillsItsRange) {
   EXPECT_NEAR(static_cast<double>(below) / static_cast<double>(steady.size()), 0.5, 0.05);
 }
 
-TEST(WaitPlan, ComesJustAfterTheHoldersTtlEnds) {
+TEST(WaitPlan, WithoutAQueueComesJustAfterTheHoldersTtlEnds) {
   std::set<Pause> seen;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
-    WaitPlan plan(start, Deadline::max(), seed);
+    WaitPlan plan(no_queue(seed));
     for (int i = 0; i < 20; ++i) plan.saw_trouble(start);
     plan.saw_busy(start, 30ms);
-    EXPECT_GE(*plan.next(), start + 32ms);
-    EXPECT_LT(*plan.next(), start + 42ms);
-    seen.insert(*plan.next() - start);
+    seen.insert(pause_of(plan, start));
   }
+  EXPECT_GE(*seen.begin(), 32ms);
   EXPECT_LT(*seen.begin(), 33ms);
   EXPECT_GT(*seen.rbegin(), 41ms);
+  EXPECT_LT(*seen.rbegin(), 42ms);
 }
 
 TEST(WaitPlan, AHolderThatStaysLongDoesNotStretchTheInterval) {
-  WaitPlan plan(start, Deadline::max(), 3);
+  WaitPlan plan(no_queue(3));
   plan.saw_busy(start, 1h);
-  EXPECT_LE(*plan.next(), start + 13ms);
+  EXPECT_LE(pause_of(plan, start), 13ms);
 }
 
 TEST(WaitPlan, ARemainderOfNothingMeansSoonButNeverASpin) {
   for (const Millis remaining : {0ms, -5ms, Millis::min()}) {
-    WaitPlan plan(start, Deadline::max(), 3);
+    WaitPlan polls(no_queue(3));
     for (int i = 0; i < 100; ++i) {
-      plan.saw_busy(start, remaining);
-      EXPECT_GE(*plan.next(), start + 2ms);
-      EXPECT_LT(*plan.next(), start + 12ms);
+      polls.saw_busy(start, remaining);
+      EXPECT_GE(pause_of(polls, start), 2ms);
+      EXPECT_LT(pause_of(polls, start), 12ms);
+      const WaitPlan waits = in_line(patient(static_cast<std::uint64_t>(i)), place_at({}, remaining));
+      EXPECT_GE(pause_of(waits, start), 2ms);
+      EXPECT_LT(pause_of(waits, start), 12ms);
     }
   }
 }
 
-TEST(WaitPlan, NeverTriesAtOrPastTheEndAndTriesOnceJustBeforeIt) {
+TEST(WaitPlan, AHeartbeatIsASixthOfTheTtlWithinOneAndFiveSecondsAndAPlaceIsGoodForThree) {
+  const auto heartbeat = [](Millis ttl) {
+    WaitPlan::Terms terms = patient();
+    terms.ttl = ttl;
+    const WaitPlan plan(terms);
+    EXPECT_EQ(plan.lifetime(), 3 * plan.heartbeat());
+    return plan.heartbeat();
+  };
+  EXPECT_EQ(heartbeat(10ms), 1s);
+  EXPECT_EQ(heartbeat(6s), 1s);
+  EXPECT_EQ(heartbeat(12s), 2s);
+  EXPECT_EQ(heartbeat(30s), 5s);
+  EXPECT_EQ(heartbeat(24h), 5s);
+}
+
+TEST(WaitPlan, ThePlaceIsAskedForAgainAfterNineTenthsToOneHeartbeat) {
+  std::set<Pause> seen;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) seen.insert(pause_of(in_line(patient(seed)), start));
+  EXPECT_GE(*seen.begin(), 1'800ms);
+  EXPECT_LT(*seen.begin(), 1'802ms);
+  EXPECT_GT(*seen.rbegin(), 1'998ms);
+  EXPECT_LT(*seen.rbegin(), 2s);
+  const WaitPlan plan = in_line(patient());
+  EXPECT_EQ(wants(plan, start + 2s), "to ask for a place");
+}
+
+TEST(WaitPlan, AHeartbeatIsAsLongHoweverManyAreAhead) {
+  for (const std::size_t ahead : {std::size_t{1}, std::size_t{500}, std::numeric_limits<std::size_t>::max()}) {
+    const Pause pause = pause_of(in_line(patient(), place_at({}, std::nullopt, ahead)), start);
+    EXPECT_GE(pause, 1'800ms);
+    EXPECT_LT(pause, 2s);
+  }
+}
+
+TEST(WaitPlan, ComesWhenTheHoldersTtlEndsEachIn20MsAfterTheOneAhead) {
+  for (const std::size_t ahead : {std::size_t{0}, std::size_t{1}, std::size_t{7}}) {
+    std::set<Pause> seen;
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+      seen.insert(pause_of(in_line(patient(seed), place_at({}, 300ms, ahead)), start));
+    }
+    const Pause first = 302ms + ahead * 20ms;
+    EXPECT_GE(*seen.begin(), first);
+    EXPECT_LT(*seen.begin(), first + 1ms);
+    EXPECT_GT(*seen.rbegin(), first + 9ms);
+    EXPECT_LT(*seen.rbegin(), first + 10ms);
+  }
+}
+
+TEST(WaitPlan, AForeignHolderIsAskedForEvery20To100MsByTheFirstAndLessOftenByThoseBehind) {
+  for (const std::size_t ahead : {std::size_t{0}, std::size_t{3}}) {
+    std::set<Pause> seen;
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+      WaitPlan::Place place = place_at({}, std::nullopt, ahead);
+      place.foreign = true;
+      seen.insert(pause_of(in_line(patient(seed), place), start));
+    }
+    const auto times = static_cast<Pause::rep>(ahead + 1);
+    EXPECT_GE(*seen.begin(), times * 20ms);
+    EXPECT_LT(*seen.begin(), times * 21ms);
+    EXPECT_GT(*seen.rbegin(), times * 99ms);
+    EXPECT_LT(*seen.rbegin(), times * 100ms);
+  }
+  WaitPlan::Place far = place_at({}, 1h, 100'000);
+  far.foreign = true;
+  EXPECT_GE(pause_of(in_line(patient(), far), start), 1'800ms) << "those far behind show no more than that they live";
+}
+
+TEST(WaitPlan, AfterTroubleItAsksAgainSoonAndOfAnAnswerThePausesBeginAnew) {
+  WaitPlan plan = in_line(patient());
+  for (int i = 0; i < 20; ++i) plan.saw_trouble(start);
+  EXPECT_GE(pause_of(plan, start), 150ms);
+  EXPECT_LE(pause_of(plan, start), 250ms);
+  EXPECT_TRUE(plan.in_queue());
+  plan.saw_queued(start, place_at({}));
+  plan.saw_trouble(start);
+  EXPECT_LE(pause_of(plan, start), 13ms);
+}
+
+TEST(WaitPlan, TheLastQuestionComes20MsBeforeTheEndAndLeavesTheQueue) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    WaitPlan::Terms terms = patient(seed);
+    terms.give_up = start + 1'500ms;
+    WaitPlan plan = in_line(terms);
+    EXPECT_EQ(pause_of(plan, start), 1'480ms);
+    EXPECT_EQ(wants(plan, start + 1'480ms), "to ask for the last time");
+    EXPECT_TRUE(plan.in_queue()) << "until that is answered";
+    plan.saw_busy(start + 1'481ms, 1h);
+    EXPECT_FALSE(plan.in_queue());
+    EXPECT_EQ(wants(plan, start + 1'481ms), "to give up");
+  }
+}
+
+TEST(WaitPlan, ALastQuestionInTroubleIsTheLastAndThePlaceMayBeLeftBehind) {
+  WaitPlan::Terms terms = patient();
+  terms.give_up = start + 1'500ms;
+  WaitPlan plan = in_line(terms);
+  plan.saw_trouble(start + 1'482ms);
+  EXPECT_EQ(wants(plan, start + 1'482ms), "to give up");
+  EXPECT_TRUE(plan.in_queue());
+}
+
+TEST(WaitPlan, GivesUpWhenTheEndHasPassedAndThePlaceIsLeftBehind) {
+  WaitPlan::Terms terms = patient();
+  terms.give_up = start + 1'500ms;
+  const WaitPlan plan = in_line(terms);
+  EXPECT_EQ(wants(plan, start + 1'499ms), "to ask for the last time");
+  EXPECT_EQ(wants(plan, start + 1'500ms), "to give up");
+  EXPECT_EQ(wants(plan, Deadline::max()), "to give up");
+  EXPECT_TRUE(plan.in_queue());
+}
+
+TEST(WaitPlan, NeverAsksAtOrPastTheEndAndOnceJustBeforeIt) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Deadline end = start + 700ms;
-    WaitPlan plan(start, end, seed);
-    Deadline last = start;
-    while (plan.next()) {
-      last = *plan.next();
+    WaitPlan plan(no_queue(seed, end));
+    Deadline now = start, last = start;
+    for (; plan.next(now).step != WaitPlan::Step::give_up; now += pause_of(plan, now)) {
+      last = now;
       ASSERT_LT(last, end);
       plan.saw_busy(last, std::nullopt);
     }
@@ -118,48 +261,19 @@ TEST(WaitPlan, NeverTriesAtOrPastTheEndAndTriesOnceJustBeforeIt) {
   }
 }
 
-TEST(WaitPlan, NothingIsTriedTooNearTheEndForItsAnswer) {
+TEST(WaitPlan, NothingIsAskedTooNearTheEndForItsAnswer) {
   for (const Pause left : {Pause(22ms), Pause(21ms), Pause(5ms), Pause(0), Pause(-1h)}) {
-    WaitPlan plan(start, start + 1h, 9);
+    WaitPlan plan(no_queue(9, start + 1h));
     plan.saw_trouble(start + 1h - left);
-    EXPECT_EQ(plan.next(), std::nullopt) << left.count();
+    EXPECT_EQ(wants(plan, start + 1h - left), "to give up") << left.count();
   }
 }
 
-TEST(WaitPlan, ATryBeyondTheEndIsMadeTwentyMillisecondsBeforeIt) {
-  WaitPlan plan(start, start + 1h, 9);
-  for (int i = 0; i < 20; ++i) plan.saw_trouble(start);  // the interval has grown
-  plan.saw_trouble(start + 1h - 60ms);
-  EXPECT_EQ(plan.next(), start + 1h - 20ms);
-  plan.saw_trouble(start + 1h - 20ms);
-  EXPECT_EQ(plan.next(), std::nullopt);
-}
-
 TEST(WaitPlan, SameSeedSamePlanOtherSeedOtherPlan) {
-  const auto plan = [](std::uint64_t seed) { return pauses(WaitPlan(start, Deadline::max(), seed), 50, trouble); };
+  const auto plan = [](std::uint64_t seed) { return pauses(WaitPlan(patient(seed)), 50, trouble); };
   EXPECT_EQ(plan(1), plan(1));
   std::set<std::vector<Pause>> seen;
   for (std::uint64_t seed = 0; seed < 64; ++seed) EXPECT_TRUE(seen.insert(plan(seed)).second) << seed;
-}
-
-TEST(WaitPlan, CountsItsTries) {
-  WaitPlan plan(start, Deadline::max(), 1);
-  EXPECT_EQ(plan.tries(), 0U);
-  plan.saw_busy(start, 1ms);
-  plan.saw_trouble(start);
-  EXPECT_EQ(plan.tries(), 2U);
-}
-
-TEST(WaitPlan, ExtremeTimesSaturate) {
-  WaitPlan late(Deadline::max(), Deadline::max(), std::numeric_limits<std::uint64_t>::max());
-  late.saw_busy(Deadline::max(), Millis::max());
-  EXPECT_EQ(late.next(), std::nullopt);
-  WaitPlan early(Deadline::min(), Deadline::max(), 0);
-  early.saw_busy(Deadline::min(), Millis::max());
-  EXPECT_LE(*early.next(), Deadline::min() + WaitPlan::longest_interval);
-  WaitPlan never(Deadline::min(), Deadline::min(), 0);
-  never.saw_trouble(Deadline::min());
-  EXPECT_EQ(never.next(), std::nullopt);
 }
 
 }  // namespace

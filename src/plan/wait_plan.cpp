@@ -12,10 +12,12 @@ namespace {
 constexpr Millis settle{2};     // the server counts whole milliseconds, and a key is gone only after its last
 constexpr Millis spread{10};    // so that those who wait for the same end do not come together
 constexpr Millis in_turn{20};   // for each that is ahead: the first asks first
+constexpr int once_more{6};     // heartbeats until an inbox is tried for again that could not be had for one
 constexpr Millis last_try{20};  // before the end: room for its answer, so that "busy" is known and not in doubt
 
-LeaseClock::duration scaled(LeaseClock::duration d, double by) noexcept {
-  return LeaseClock::duration(static_cast<LeaseClock::rep>(static_cast<double>(d.count()) * by));
+LeaseClock::duration nanos(double count) noexcept {
+  constexpr auto most = LeaseClock::duration::max();
+  return count < static_cast<double>(most.count()) ? LeaseClock::duration(static_cast<LeaseClock::rep>(count)) : most;
 }
 
 }  // namespace
@@ -37,7 +39,7 @@ bool WaitPlan::near_end(Deadline now) const noexcept { return deadline_after(now
 Ask WaitPlan::how() const noexcept {
   const bool worth_it = latest() > terms_.start;
   if (!terms_.queue || !worth_it) return Ask::once;
-  if (!contended_) return inbox_ == Inbox::up ? Ask::queue : Ask::once;
+  if (!contended_ && !in_queue_) return inbox_ == Inbox::up ? Ask::queue : Ask::once;
   if (inbox_ == Inbox::refused) return Ask::reserve;
   return had_inbox_ ? Ask::queue : Ask::once;
 }
@@ -85,14 +87,14 @@ void WaitPlan::saw_queued(Deadline now, const Place& place) noexcept {
   const auto no_later = [&](LeaseClock::duration than) { pause = std::min(pause, than); };
   const auto turns = static_cast<LeaseClock::rep>(std::min<std::size_t>(place.ahead, 10'000));
   if (place.remaining) {
-    no_later(std::max(*place.remaining, Millis{0}) + settle + turns * in_turn + jitter(spread));
+    no_later(std::clamp(*place.remaining, Millis{0}, heartbeat_) + settle + turns * in_turn + jitter(spread));
   }
   // Nobody wakes us: a foreign holder does not know us, and a turn that is kept for us is not announced.
   if (place.foreign) no_later((turns + 1) * (Millis(20) + jitter(Millis(80))));
   if (inbox_ == Inbox::refused && place.ahead == 0) {
     no_later(grown());
-  } else {
-    interval_ = first_interval;
+  } else if (inbox_ != Inbox::none) {
+    interval_ = first_interval;  // else it is how often an inbox is tried for
   }
   ask_at_ = deadline_after(now, pause);
 }
@@ -109,21 +111,27 @@ void WaitPlan::saw_inbox(Deadline now) noexcept {
   inbox_ = Inbox::up;
   had_inbox_ = true;
   no_inbox_since_.reset();
+  told_.reset();  // what was told before may be of another server
   subscribe_at_ = Deadline::max();
   ask_at_ = now;
 }
 
 void WaitPlan::saw_no_inbox(Deadline now) noexcept {
   told_.reset();
+  if (inbox_ == Inbox::refused) {
+    if (subscribe_at_ != Deadline::max()) subscribe_at_ = deadline_after(now, heartbeat_ * once_more);
+    return;
+  }
   const bool lost = std::exchange(inbox_, Inbox::none) == Inbox::up;
   if (lost) {
     subscribe_at_ = now;
     return;
   }
   if (!no_inbox_since_) no_inbox_since_ = now;
-  if (now - *no_inbox_since_ >= heartbeat_) return saw_inbox_refused(now);
-  subscribe_at_ = deadline_after(now, grown());
-  ask_at_ = std::min(ask_at_, subscribe_at_);  // what was announced meanwhile was not heard
+  const bool for_long = now >= deadline_after(*no_inbox_since_, heartbeat_);
+  if (for_long) inbox_ = Inbox::refused;
+  subscribe_at_ = deadline_after(now, for_long ? heartbeat_ * once_more : grown());
+  ask_at_ = now;  // what was announced meanwhile was not heard
 }
 
 void WaitPlan::saw_inbox_refused(Deadline now) noexcept {
@@ -138,12 +146,13 @@ void WaitPlan::saw_hint(Deadline now) noexcept { ask_at_ = now; }
 std::optional<Deadline> WaitPlan::saw_grant(Deadline now, std::int64_t server_time) noexcept {
   ask_at_ = now;
   if (!told_ || server_time < told_->server_time) return std::nullopt;
-  const LeaseClock::duration since = std::chrono::microseconds(server_time - told_->server_time);
-  // The server's clock was set forward: nobody knows when that was.
-  if (since > scaled(now - told_->sent, 1 + terms_.drift)) return std::nullopt;
-  const Deadline from = std::min(deadline_after(told_->sent, scaled(since, 1 - terms_.drift)), now);
+  // Not in integers, since a message may say anything.
+  const double since = 1e3 * (static_cast<double>(server_time) - static_cast<double>(told_->server_time));
+  // The server's clock was set forward: nobody knows when that was. Thus it never counts from later than now.
+  if (deadline_after(told_->sent, nanos(since / (1 + terms_.drift))) > now) return std::nullopt;
+  const Deadline from = deadline_after(told_->sent, nanos(since * (1 - terms_.drift)));
   const LeaseClock::duration whole = LeaseClock::duration(terms_.ttl) - terms_.margin;
-  if (deadline_after(from, whole) - now < LeaseClock::duration(terms_.ttl) * 2 / 3) return std::nullopt;
+  if (deadline_after(from, whole - LeaseClock::duration(terms_.ttl) * 2 / 3) < now) return std::nullopt;
   return from;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "concat.hpp"
 #include "helper_names.hpp"
 #include "thread.hpp"
 
@@ -208,9 +209,9 @@ void Keeper::adopt(Orphan orphan, Deadline first, Outbox& out) {
 
 void Keeper::give_up(const Orphan& orphan, Errc code, std::string why, Outbox& out) {
   tell(out, &Observer::orphan_withdrawn, orphan.key, {},
-       std::make_shared<const Error>(Error{code, "what a lost call may have left of " + quoted(orphan.key) + " at " +
-                                                     std::string(store_->server()) + " was not withdrawn: " + why +
-                                                     ". It ends with its ttl at the latest"}));
+       std::make_shared<const Error>(
+           Error{code, concat({"what a lost call may have left of ", quoted(orphan.key), " at ", store_->server(),
+                               " was not withdrawn: ", why, ". It ends with its ttl at the latest"})}));
 }
 
 }  // namespace v0

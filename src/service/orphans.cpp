@@ -30,10 +30,11 @@ void Orphans::hurry(Deadline now) noexcept {
 std::optional<Orphan> Orphans::saw_gone(std::uint64_t ticket, std::uint32_t number, bool released, Deadline now) {
   Entry* entry = find(ticket);
   if (entry == nullptr) return std::nullopt;
-  if (released || (entry->first_spent != 0 && number >= entry->first_spent)) return remove(*entry);
-  // It may have overtaken what it is to undo.
-  const Deadline again = deadline_after(now, pause(*entry));
   const Deadline spent_by = entry->orphan.spent_by;
+  const bool spent = entry->first_spent != 0 && number >= entry->first_spent;
+  if (spent || (released && spent_by == Deadline::max())) return remove(*entry);
+  // It may have overtaken what it is to undo, or undone one of several.
+  const Deadline again = deadline_after(now, pause(*entry));
   entry->next = spent_by == Deadline::max() ? again : std::max(again, spent_by);
   plan();
   return std::nullopt;

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "concat.hpp"
 #include "redlease/observer.hpp"
 #include "redlease/types.hpp"
 #include "wire/server_errors.hpp"
@@ -56,7 +57,7 @@ Seat::Subscribed Subscription::connect(const Limits& limits) {
   if (!opened.has_value()) return Seat::Subscribed::no;
   std::unique_ptr<Connection> connection = std::move(opened).value();
   std::string& frame = connection->frame();
-  append_command(frame, {"SUBSCRIBE", std::string(channel_prefix) + name_});
+  append_command(frame, {"SUBSCRIBE", concat({channel_prefix, name_})});
   if (connection->call(frame, limits) != Delivery::answered) {
     error_ = connection->error();
     return Seat::Subscribed::no;
@@ -64,8 +65,8 @@ Seat::Subscribed Subscription::connect(const Limits& limits) {
   if (connection->reply().is_error()) {
     const std::string text(quotable(connection->reply().text));
     const Errc code = classify(text).code;
-    error_ = advised({code, endpoint_.display + " refused SUBSCRIBE " + std::string(channel_prefix) + name_ + " (" +
-                                text + "); waiters take their turns by asking"},
+    error_ = advised({code, concat({endpoint_.display, " refused SUBSCRIBE ", channel_prefix, name_, " (", text,
+                                    "); waiters take their turns by asking"})},
                      text);
     return code == Errc::not_ready ? Seat::Subscribed::no : Seat::Subscribed::refused;
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "concat.hpp"
 #include "helper_names.hpp"
 #include "store/key_names.hpp"
 #include "store/redis_doubt.hpp"
@@ -66,7 +67,7 @@ bool is_release_answer(const Reply& reply) noexcept {
 }
 
 Error about(std::string_view verb, std::string_view key, Error error) {
-  error.detail = std::string(verb) + " " + quoted(key) + ": " + error.detail;
+  error.detail = concat({verb, " ", quoted(key), ": ", error.detail});
   return error;
 }
 
@@ -97,13 +98,14 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     const Deadline spent_by =
         server_now ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error(before))
                    : Deadline::max();
-    std::array<std::string_view, 14> words{request.key, names.meta(), names.queue(), names.seen(), request.token,
+    std::array<std::string_view, 15> words{request.key, names.meta(), names.queue(), names.seen(), request.token,
                                            ttl,         not_after,    floor,         who};
     std::size_t size = 9;
     if (waiter != nullptr) {
       for (const auto word : {waiter->how, waiter->member, waiter->arrival, waiter->lifetime, waiter->inbox}) {
         words.at(size++) = word;
       }
+      if (!waiter->former_member.empty()) words.at(size++) = waiter->former_member;
     }
     ScriptAnswer answer =
         redlease::run(connection, {Scripts::acquire, 4, std::span(words).first(size)}, limits, clock_);
@@ -135,12 +137,13 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
       case -1:
         connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[1].text));
         if (tries < 3 && LeaseClock::now() < limits.deadline && !limits.stop.stop_requested()) continue;
-        return {Error{Errc::timed_out,
-                      "the request reached " + connection.server() + " too late and was refused; nothing was executed"},
+        return {Error{Errc::timed_out, concat({"the request reached ", connection.server(),
+                                               " too late and was refused; nothing was executed"})},
                 spent_by};
       default:
-        return {Error{Errc::server_error, connection.server() + " has no fencing token above the last one (2^53 - 2); "
-                                                                "nothing was granted. Choose another name"},
+        return {Error{Errc::server_error, concat({connection.server(),
+                                                  " has no fencing token above the last one (2^53 - 2); "
+                                                  "nothing was granted. Choose another name"})},
                 spent_by};
     }
   }
@@ -165,21 +168,21 @@ Acquisition RedisCalls::acquire(const AcquireRequest& request, const Limits& lim
 }
 
 Released RedisCalls::release(std::string_view key, std::string_view token, const Limits& limits,
-                             std::string_view member) const {
+                             std::string_view member, bool ping) const {
   Released released;
-  const ReleaseCall call(key, token, member);
+  const ReleaseCall call(key, token, member, ping);
   ScriptAnswer answer = run(call, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
     if (!is_release_answer(reply)) return false;
     if (reply.integer == 1) {
       released.outcome = ReleaseOutcome::released;
     } else if (doubted) {
       released.outcome = ReleaseOutcome::unknown;
-      released.error =
-          about("release", key,
-                {Errc::unknown_outcome,
-                 "the connection to " + pool_.endpoint().display +
-                     " broke behind the first release; the second found the lease no longer there, so either the first "
-                     "gave it back or it was lost before"});
+      released.error = about(
+          "release", key,
+          {Errc::unknown_outcome,
+           concat({"the connection to ", pool_.endpoint().display,
+                   " broke behind the first release; the second found the lease no longer there, so either the first "
+                   "gave it back or it was lost before"})});
     } else {
       released.outcome = ReleaseOutcome::not_held;
       released.cause = cause_of(reply.integer);

@@ -60,14 +60,15 @@ class RedisCalls {
   // One try for a lease; again on a fresh connection where one proved stale and nothing was executed.
   Acquisition acquire(const AcquireRequest&, const Limits&) const;
 
-  // `member`: of a waiter, its entry in the queue, which it leaves.
-  Released release(std::string_view key, std::string_view token, const Limits&, std::string_view member = {}) const;
+  // `member`: of a waiter, its entry in the queue, which it leaves. `ping`: see ScriptCall.
+  Released release(std::string_view key, std::string_view token, const Limits&, std::string_view member = {},
+                   bool ping = false) const;
 
   Pool& pool() const noexcept { return pool_; }
 
   // What a waiter adds to an acquire: see Scripts::acquire.
   struct Waiter {
-    std::string_view how, member, arrival, lifetime, inbox;
+    std::string_view how, member, arrival, lifetime, inbox, former_member;
   };
   struct Attempt {
     Acquisition outcome;  // Doubtful without a doubt: the caller makes it, since the connection is his

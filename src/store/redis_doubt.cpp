@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "concat.hpp"
 #include "store/release_call.hpp"
 #include "store/scripts.hpp"
 
@@ -46,8 +47,9 @@ Acquisition RedisDoubt::retry(const AcquireRequest& request, const Limits& limit
   // Whatever became of this one, the first may have been executed.
   Error error = std::holds_alternative<Error>(attempt.outcome) ? std::get<Error>(std::move(attempt.outcome))
                                                                : std::get<Doubtful>(std::move(attempt.outcome)).error;
-  error = about("acquire", key_,
-                {Errc::unknown_outcome, "the first request may have been executed; asking again: " + error.detail});
+  error = about(
+      "acquire", key_,
+      {Errc::unknown_outcome, concat({"the first request may have been executed; asking again: ", error.detail})});
   return Doubtful{
       std::make_unique<RedisDoubt>(calls_, std::move(connection_), request, std::max(spent_by_, attempt.spent_by)),
       std::move(error)};
@@ -100,13 +102,14 @@ Released RedisDoubt::withdraw_elsewhere(const Limits& limits) {
       return released;
     }
     if (spent_by_ > limits.deadline || spent_by_ == Deadline::max()) {
-      return {ReleaseOutcome::unknown,
-              {},
-              about("withdraw", key_,
-                    {Errc::unknown_outcome,
-                     "nothing of it was found at " + calls_.pool().endpoint().display +
+      return {
+          ReleaseOutcome::unknown,
+          {},
+          about("withdraw", key_,
+                {Errc::unknown_outcome,
+                 concat({"nothing of it was found at ", calls_.pool().endpoint().display,
                          ", but its connection broke and the server may still carry it out for a moment. Withdraw it "
-                         "with a later deadline"})};
+                         "with a later deadline"})})};
     }
     while (LeaseClock::now() < spent_by_ && !limits.stop.stop_requested()) {
       std::this_thread::sleep_for(std::min<LeaseClock::duration>(spent_by_ - LeaseClock::now(), Millis(10)));

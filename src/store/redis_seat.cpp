@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "concat.hpp"
 #include "nap.hpp"
 #include "store/redis_doubt.hpp"
 #include "wire/decimal.hpp"
@@ -47,12 +48,14 @@ void RedisSeat::write_member(Ask how, std::string_view lifetime) {
   const std::string_view inbox = how == Ask::queue && inbox_ ? std::string_view(inbox_->name()) : "-";
   const Decimal ttl(request_.ttl.count());
   const Decimal floor(request_.floor ? static_cast<std::int64_t>(*request_.floor) : 0);
-  member_.clear();
+  std::string member;
   for (const std::string_view part : {std::string_view(token_.str()), std::string_view(ttl), lifetime,
                                       std::string_view(floor), inbox, request_.holder}) {
-    member_.append(part).append(" ");
+    member.append(part).append(" ");
   }
-  member_.append(request_.label);
+  member.append(request_.label);
+  if (member == member_) return;
+  former_member_ = std::exchange(member_, std::move(member));
 }
 
 RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::string_view lifetime,
@@ -68,7 +71,8 @@ RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::str
                                   .member = member_,
                                   .arrival = arrival,
                                   .lifetime = lifetime,
-                                  .inbox = hears ? std::string_view(inbox_->name()) : "-"};
+                                  .inbox = hears ? std::string_view(inbox_->name()) : "-",
+                                  .former_member = former_member_};
   return calls_.attempt(connection, request_, limits, &waiter);
 }
 
@@ -116,9 +120,10 @@ Seat::Answer RedisSeat::settled(RedisCalls::Attempt attempt) {
     }
     arrival_ = attempt.arrival;
     if (attempt.hearing_unknown) {
-      inboxes_.refused(about("acquire", request_.key,
-                             {Errc::denied, calls_.pool().endpoint().display +
-                                                " does not tell whether a waiter can be reached (PUBSUB NUMSUB)"}));
+      inboxes_.refused(
+          about("acquire", request_.key,
+                {Errc::denied, concat({calls_.pool().endpoint().display,
+                                       " does not tell whether a waiter can be reached (PUBSUB NUMSUB)"})}));
     }
     return Queued{std::move(*busy), *attempt.place};
   }

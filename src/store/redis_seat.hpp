@@ -42,7 +42,7 @@ class RedisSeat final : public Seat {
   Inboxes& inboxes_;
   AcquireRequest request_;
   const OwnerToken token_{OwnerToken::generate()};
-  std::string member_;  // of the queue
+  std::string member_, former_member_;  // of the queue; the former one if an inbox came or went
   std::int64_t arrival_{0};
   std::unique_ptr<Inbox> inbox_;
   std::unique_ptr<Connection> owing_;     // with questions that it has not answered

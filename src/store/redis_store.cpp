@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "concat.hpp"
 #include "fork.hpp"
 #include "helper_names.hpp"
 #include "redlease/wire/pool.hpp"
@@ -123,8 +124,8 @@ Renewal RedisStore::adopt(std::string_view key, std::string_view token, Millis t
         if (code == 0 || code == -1) {
           renewal = lost(code);
         } else {
-          renewal.error = about("adopt", key,
-                                {Errc::server_error, std::string(server()) + " has no fencing token left (2^53 - 2)"});
+          renewal.error =
+              about("adopt", key, {Errc::server_error, concat({server(), " has no fencing token left (2^53 - 2)"})});
         }
         return code == 0 || code == -1 || code == -3;
       });
@@ -135,6 +136,10 @@ Renewal RedisStore::adopt(std::string_view key, std::string_view token, Millis t
 
 Released RedisStore::release(std::string_view key, std::string_view token, const Limits& limits) {
   return state_->calls().release(key, token, limits);
+}
+
+Released RedisStore::hand_over(std::string_view key, std::string_view token, const Limits& limits) {
+  return state_->calls().release(key, token, limits, {}, true);
 }
 
 Result<LeaseInfo> RedisStore::inspect(std::string_view key, const Limits& limits) {
@@ -176,10 +181,10 @@ Result<bool> RedisStore::break_lease(std::string_view key, const Limits& limits)
       });
   if (answer.reply == nullptr) return error_of("break", key, std::move(answer));
   if (too_long > 0) {
-    return about("break", key,
-                 {Errc::not_a_lease, "the key at " + std::string(server()) + " holds a value of " +
-                                         std::to_string(too_long - 1) +
-                                         " bytes, and an owner token has 1 to 256; it was left alone"});
+    return about(
+        "break", key,
+        {Errc::not_a_lease, concat({"the key at ", server(), " holds a value of ", std::to_string(too_long - 1),
+                                    " bytes, and an owner token has 1 to 256; it was left alone"})});
   }
   return removed;
 }
@@ -199,8 +204,8 @@ Result<Fenced> RedisStore::fenced_set(std::string_view key, std::string_view val
   if (answer.reply == nullptr) return error_of("fenced_set", key, std::move(answer));
   if (!fenced) {
     return about("fenced_set", key,
-                 {Errc::not_a_lease, "the key at " + std::string(server()) +
-                                         " holds something that fenced_set did not write; it was left alone"});
+                 {Errc::not_a_lease, concat({"the key at ", server(),
+                                             " holds something that fenced_set did not write; it was left alone"})});
   }
   return *fenced;
 }
@@ -214,7 +219,7 @@ Result<Unit> RedisStore::ping(const Limits& limits) {
   if (connection.call(frame, limits) != Delivery::answered) return connection.error();
   if (connection.reply().is_error()) {
     const std::string& text = connection.reply().text;
-    return advised({classify(text).code, std::string(server()) + " answered PING with " + text}, text);
+    return advised({classify(text).code, concat({server(), " answered PING with ", text})}, text);
   }
   return Unit{};
 }

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "concat.hpp"
 #include "redlease/observer.hpp"
 #include "store/redis_calls.hpp"
 #include "store/release_call.hpp"
@@ -60,7 +61,7 @@ void RedisUpkeep::connect(LeaseClock::duration limit) {
   try {
     connector_ = start_thread("redlease-dial", [this, limit](const std::stop_token& stop) { dial(limit, stop); });
   } catch (const std::system_error& error) {
-    opened({{Errc::connect_failed, "no thread to connect to " + endpoint_.display + " on: " + error.what()}});
+    opened({{Errc::connect_failed, concat({"no thread to connect to ", endpoint_.display, " on: ", error.what()})}});
   }
 }
 
@@ -185,7 +186,7 @@ void RedisUpkeep::tell_late() {
       }
       if (!error) {
         error = std::make_shared<const Error>(
-            Error{Errc::unknown_outcome, endpoint_.display + " did not answer within the limit. It may yet"});
+            Error{Errc::unknown_outcome, concat({endpoint_.display, " did not answer within the limit. It may yet"})});
       }
       sent.late = true;
       answers_.push_back({.ticket = sent.ticket, .number = sent.number, .said = Said::late, .error = error});
@@ -210,7 +211,7 @@ void RedisUpkeep::Pipe::lose(RedisUpkeep& upkeep) {
   }
   if (sent.empty()) return;
   Error why = connection && connection->dead() ? connection->error() : Error{};
-  if (!why.code) why.detail = upkeep.endpoint_.display + " did not answer within the limit";
+  if (!why.code) why.detail = concat({upkeep.endpoint_.display, " did not answer within the limit"});
   why.code = Errc::unknown_outcome;
   why.detail += ". The request left and no answer came: it may have been executed";
   const auto error = std::make_shared<const Error>(std::move(why));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "concat.hpp"
 #include "helper_names.hpp"
 #include "wire/server_errors.hpp"
 
@@ -23,8 +24,8 @@ Error refused_within(const Reply& reply, const std::string& server) {
   const std::string& command = reply.items[1].text;
   const std::string& text = reply.items[2].text;
   const Errc code = classify_refusal(text);
-  std::string detail = server + " refused " + command + " " + quoted(reply.items[3].text) + " inside the script (" +
-                       text + "); nothing was granted, changed or given back";
+  std::string detail = concat({server, " refused ", command, " ", quoted(reply.items[3].text), " inside the script (",
+                               text, "); nothing was granted, changed or given back"});
   return advised({code, std::move(detail)}, text);
 }
 
@@ -56,15 +57,16 @@ bool has_shape(const Reply& reply, std::string_view shape) noexcept {
 void not_understood(ScriptAnswer& answer, const Connection& connection) {
   answer.delivery = Delivery::in_doubt;
   answer.reply = nullptr;
-  answer.error = {Errc::bad_reply, connection.server() + " answered something that the script never says"};
+  answer.error = {Errc::bad_reply, concat({connection.server(), " answered something that the script never says"})};
 }
 
 ScriptAnswer run(Connection& connection, const ScriptCall& call, const Limits& limits, const Clock& clock) {
   ScriptAnswer answer;
   std::string& frame = connection.frame();
+  if (call.ping) append_command(frame, {"PING"});
   append_evalsha(frame, call);
   answer.sent = clock.now();
-  answer.delivery = connection.call(frame, limits);
+  answer.delivery = connection.call(frame, limits, call.ping ? 2 : 1);
   if (answer.delivery == Delivery::answered && needs_eval(connection.reply())) {
     append_eval(connection.frame(), call);
     answer.sent = clock.now();
@@ -92,7 +94,7 @@ void judge(ScriptAnswer& answer, const Connection& connection) {
   }
   const std::string text(quotable(reply.text));
   const ErrorReply meaning = classify(text);
-  answer.error = {meaning.code, connection.server() + " answered " + text};
+  answer.error = {meaning.code, concat({connection.server(), " answered ", text})};
   if (meaning.proof == Proof::not_executed) {
     answer.delivery = Delivery::not_executed;
     answer.error.detail += "; nothing was executed";

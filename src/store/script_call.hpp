@@ -21,6 +21,9 @@ struct ScriptCall {
   const Script& script;
   std::size_t keys;
   std::span<const std::string_view> words;
+  // Servers write to the client whose turn it is before those whom its script told something, unless they owed it an
+  // answer before. So a PING in front lets the next holder hear first.
+  bool ping{false};
 };
 
 struct ScriptAnswer {

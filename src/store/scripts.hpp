@@ -67,11 +67,12 @@ if s.err then return {-2,'SET',s.err,M} end
 
 // `how` is nil for a try. For waiters it is 'q' (a place in the queue) or 'l' (leave it), and place(remaining, holder,
 // now, nows) is what they are answered when another holds the lease. ARGV: member, arrival (0: now), lifetime in ms,
-// inbox (-: none).
+// inbox (-: none), and the member that this one replaces, if there was one.
 inline constexpr std::string_view acquire_place = R"(local how=ARGV[6]
 local place
 if how then place=function(p,who,now,nows)
 local Q,W,mem,arr,life,box=KEYS[3],KEYS[4],ARGV[7],ARGV[8],ARGV[9],ARGV[10]
+if ARGV[11] then pcall('ZREM',Q,ARGV[11]) end
 if how=='l' then
 pcall('ZREM',Q,mem)
 pcall('HDEL',W,tok)

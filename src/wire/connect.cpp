@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "concat.hpp"
 #include "wire/resolve.hpp"
 #include "wire/tls.hpp"
 
@@ -12,7 +13,7 @@ inline namespace v0 {
 namespace {
 
 Error cancelled(const Endpoint& endpoint) {
-  return {Errc::cancelled, "stopped while connecting to " + endpoint.display + "; nothing was sent"};
+  return {Errc::cancelled, concat({"stopped while connecting to ", endpoint.display, "; nothing was sent"})};
 }
 
 std::string hint(const std::error_code& error) {
@@ -36,13 +37,13 @@ Result<OwnedFd> dial_any(const Endpoint& endpoint, const std::vector<SocketAddre
     if (dialled.status == IoStatus::ok) return std::move(dialled.fd);
     if (dialled.status == IoStatus::cancelled) return cancelled(endpoint);
     last = dialled.error;
-    if (addresses.size() > 1) failures += (i == 0 ? "" : "; ") + numeric_host(addresses[i]) + ": ";
+    if (addresses.size() > 1) failures += concat({i == 0 ? "" : "; ", numeric_host(addresses[i]), ": "});
     failures += dialled.status == IoStatus::failed ? dialled.error.message()
                                                    : "no answer to the connection attempt within the limit";
   }
   const bool late = LeaseClock::now() >= limits.deadline;
   return Error{late ? Errc::timed_out : Errc::connect_failed,
-               "cannot connect to " + endpoint.display + ": " + failures + "; nothing was sent." + hint(last)};
+               concat({"cannot connect to ", endpoint.display, ": ", failures, "; nothing was sent.", hint(last)})};
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "concat.hpp"
 #include "wire/decimal.hpp"
 #include "wire/server_errors.hpp"
 #include "wire/tls_transport.hpp"
@@ -76,7 +77,7 @@ std::optional<Error> Connection::introduce(const Endpoint& endpoint, const Limit
       // A bare ERR and a close is a server that lets nobody in (too many clients, say), whatever it was an answer to.
       const bool shut_out = error_.code == Errc::connection_closed && said.starts_with("ERR");
       if (refused && !shut_out) return refused;
-      if (!said.empty()) error_.detail += ". It had said: " + said;
+      if (!said.empty()) error_.detail.append(". It had said: ").append(said);
       return error_;
     }
     if (!reply().is_error()) {
@@ -91,16 +92,17 @@ std::optional<Error> Connection::introduce(const Endpoint& endpoint, const Limit
     if (said.empty()) said = text;
     if (step == auth) {
       refused = Error{code == Errc::not_ready ? Errc::not_ready : Errc::denied,
-                      server_ + " refused the user or password of the URL (" + text +
-                          "); nothing was executed. Check user, password and the user's ACL"};
+                      concat({server_, " refused the user or password of the URL (", text,
+                              "); nothing was executed. Check user, password and the user's ACL"})};
     } else if (step == select) {
-      refused = Error{code == Errc::denied || code == Errc::not_ready ? code : Errc::unsupported,
-                      server_ + " refused SELECT " + std::to_string(endpoint.db) + " (" + text +
-                          "); nothing was executed. Does the server have that database, and may the user select it?"};
+      refused =
+          Error{code == Errc::denied || code == Errc::not_ready ? code : Errc::unsupported,
+                concat({server_, " refused SELECT ", std::to_string(endpoint.db), " (", text,
+                        "); nothing was executed. Does the server have that database, and may the user select it?"})};
     } else if (const auto word = reply().first_word();
                step == time && (word == "NOAUTH" || word == "DENIED" || code == Errc::not_ready)) {
-      refused = Error{code, server_ + " lets nobody in (" + text + "); nothing was executed. " +
-                                (code == Errc::denied ? "Does the URL lack a password?" : "It may pass")};
+      refused = Error{code, concat({server_, " lets nobody in (", text, "); nothing was executed. ",
+                                    code == Errc::denied ? "Does the URL lack a password?" : "It may pass"})};
     }
   }
   return refused;
@@ -121,19 +123,20 @@ bool Connection::send(std::string_view frame, const Limits& limits, std::size_t 
   return true;
 }
 
-Delivery Connection::call(std::string_view frame, const Limits& limits) {
-  Exchange exchange(frame.size(), owed_);
+Delivery Connection::call(std::string_view frame, const Limits& limits, std::size_t commands) {
+  Exchange exchange(frame.size(), owed_ + commands - 1);
   if (limits.stop.stop_requested()) {
-    error_ = Error{Errc::cancelled, "a stop was requested before anything was sent to " + server_};
+    error_ = Error{Errc::cancelled, concat({"a stop was requested before anything was sent to ", server_})};
     return exchange.delivery();
   }
   if (LeaseClock::now() >= limits.deadline) {
-    error_ = Error{Errc::timed_out, "the limit had passed before anything was sent to " + server_};
+    error_ = Error{Errc::timed_out, concat({"the limit had passed before anything was sent to ", server_})};
     return exchange.delivery();
   }
   dead_ = true;  // until it is known better, as in send()
   if (owed_ == 0 && !reader_.empty()) {
-    error_ = Error{Errc::bad_reply, server_ + " had sent something that nobody asked for; nothing was sent to it"};
+    error_ =
+        Error{Errc::bad_reply, concat({server_, " had sent something that nobody asked for; nothing was sent to it"})};
     return exchange.delivery();
   }
   const Io written = transport_->write(frame, limits);
@@ -174,8 +177,8 @@ bool Connection::await(Exchange& exchange, const Limits& limits) {
 
 void Connection::no_reply() {
   dead_ = true;
-  error_ = Error{Errc::bad_reply, server_ + " answered something that is no reply (" + reader_.trouble() +
-                                      "). Is it a Redis or Valkey server?"};
+  error_ = Error{Errc::bad_reply, concat({server_, " answered something that is no reply (", reader_.trouble(),
+                                          "). Is it a Redis or Valkey server?"})};
 }
 
 void Connection::fail(const Io& io, const Exchange& exchange) {
@@ -184,15 +187,17 @@ void Connection::fail(const Io& io, const Exchange& exchange) {
   dead_ = !whole || (io.status != IoStatus::timed_out && io.status != IoStatus::cancelled);
   if (!dead_) owed_ = exchange.due();
   switch (io.status) {
-    case IoStatus::timed_out: error_ = Error{Errc::timed_out, server_ + " did not answer within the limit"}; break;
-    case IoStatus::cancelled:
-      error_ = Error{Errc::cancelled, "a stop was requested while waiting for " + server_};
+    case IoStatus::timed_out:
+      error_ = Error{Errc::timed_out, concat({server_, " did not answer within the limit"})};
       break;
-    case IoStatus::closed: error_ = Error{Errc::connection_closed, server_ + " closed the connection"}; break;
+    case IoStatus::cancelled:
+      error_ = Error{Errc::cancelled, concat({"a stop was requested while waiting for ", server_})};
+      break;
+    case IoStatus::closed: error_ = Error{Errc::connection_closed, concat({server_, " closed the connection"})}; break;
     case IoStatus::failed:
     case IoStatus::ok:
       error_ = Error{io.error.category() == tls_category() ? Errc::tls_failed : Errc::connection_closed,
-                     "the connection to " + server_ + " broke (" + io.error.message() + ")"};
+                     concat({"the connection to ", server_, " broke (", io.error.message(), ")"})};
   }
 }
 

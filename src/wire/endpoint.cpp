@@ -7,6 +7,8 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "concat.hpp"
+
 namespace redlease {
 inline namespace v0 {
 namespace {
@@ -14,9 +16,10 @@ namespace {
 // No text of the URL is shown unless it cannot be a piece of a password: one with a raw '/', '?' or ':' in it, or an
 // '@' forgotten, makes pieces of it look like a port, a database or a path.
 [[noreturn]] void refuse(const std::string& what) {
-  throw std::invalid_argument("redlease: not a server URL: " + what +
-                              ". Write redis://[user[:password]@]host[:port][/db], rediss:// likewise (TLS), or "
-                              "unix://[user[:password]@]/path[?db=n]; for example redis://127.0.0.1:6379/0");
+  throw std::invalid_argument(
+      concat({"redlease: not a server URL: ", what,
+              ". Write redis://[user[:password]@]host[:port][/db], rediss:// likewise (TLS), or "
+              "unix://[user[:password]@]/path[?db=n]; for example redis://127.0.0.1:6379/0"}));
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -40,8 +43,7 @@ std::string percent_decoded(std::string_view text, const char* where) {
     const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
     const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
     if (high < 0 || low < 0) {
-      refuse("a '%' in the " + std::string(where) +
-             " is not followed by two hexadecimal digits (write % itself as %25)");
+      refuse(concat({"a '%' in the ", where, " is not followed by two hexadecimal digits (write % itself as %25)"}));
     }
     if (high == 0 && low == 0) refuse("%00 in the " + std::string(where));
     out += static_cast<char>(high * 16 + low);
@@ -149,9 +151,9 @@ void read_tcp(std::string_view rest, Endpoint& endpoint) {
   tail = read_query(tail, endpoint);
   if (tail.size() > 1) endpoint.db = db_number(tail.substr(1));
   const bool bracketed = endpoint.host.find(':') != endpoint.host.npos;
-  endpoint.display = (endpoint.kind == Endpoint::Kind::tls ? "rediss://" : "redis://") +
-                     (bracketed ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port) +
-                     "/" + std::to_string(endpoint.db);
+  endpoint.display =
+      concat({endpoint.kind == Endpoint::Kind::tls ? "rediss://" : "redis://", bracketed ? "[" : "", endpoint.host,
+              bracketed ? "]:" : ":", std::to_string(endpoint.port), "/", std::to_string(endpoint.db)});
 }
 
 void read_unix(std::string_view rest, Endpoint& endpoint) {
@@ -167,11 +169,11 @@ void read_unix(std::string_view rest, Endpoint& endpoint) {
   endpoint.path = percent_decoded(path, "path");
   if (endpoint.path == "/") refuse("the path of the socket is missing, as in unix:///run/redis.sock");
   if (constexpr std::size_t most = sizeof(sockaddr_un{}.sun_path) - 1; endpoint.path.size() > most) {
-    refuse("the path of the socket has " + std::to_string(endpoint.path.size()) + " bytes, and the system takes " +
-           std::to_string(most));
+    refuse(concat({"the path of the socket has ", std::to_string(endpoint.path.size()), " bytes, and the system takes ",
+                   std::to_string(most)}));
   }
   // As it was written, so that an escaped line end stays escaped.
-  endpoint.display = "unix://" + std::string(path) + "?db=" + std::to_string(endpoint.db);
+  endpoint.display = concat({"unix://", path, "?db=", std::to_string(endpoint.db)});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "concat.hpp"
 #include "mutex.hpp"
 #include "redlease/observer.hpp"
 
@@ -43,13 +44,14 @@ Result<Pool::Lent> Pool::take(const Limits& limits) {
       while (s.idle.empty() && s.counted >= bound_) {
         const Deadline now = LeaseClock::now();
         if (limits.stop.stop_requested()) {
-          return Error{Errc::cancelled, "a stop was requested while waiting for a free connection to " +
-                                            endpoint_.display + "; nothing was sent"};
+          return Error{Errc::cancelled, concat({"a stop was requested while waiting for a free connection to ",
+                                                endpoint_.display, "; nothing was sent"})};
         }
         if (now >= limits.deadline) {
-          return Error{Errc::too_many_connections,
-                       "all " + std::to_string(bound_) + " connections to " + endpoint_.display +
-                           " were in use until the limit; nothing was sent. Raise ClientOptions::max_connections"};
+          return Error{
+              Errc::too_many_connections,
+              concat({"all ", std::to_string(bound_), " connections to ", endpoint_.display,
+                      " were in use until the limit; nothing was sent. Raise ClientOptions::max_connections"})};
         }
         ++s.takers;
         // In slices: a wait of centuries overflows the library's clock arithmetic.

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "concat.hpp"
 #include "mutex.hpp"
 
 namespace redlease {
@@ -130,7 +131,7 @@ std::shared_ptr<Pending> join_or_start(const std::string& host, Lookup lookup) {
 }
 
 Error failure(Errc code, const std::string& host, const std::string& why) {
-  return {code, "the host name '" + host + "' could not be resolved: " + why + "; nothing was sent"};
+  return {code, concat({"the host name '", host, "' could not be resolved: ", why, "; nothing was sent"})};
 }
 
 Result<std::vector<SocketAddress>> with_port(const Found& found, const std::string& host, std::uint16_t port) {

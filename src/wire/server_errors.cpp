@@ -79,7 +79,7 @@ std::string_view advice(Errc code, std::string_view error_text) noexcept {
   return code == Errc::denied
              ? "The user needs +eval +evalsha +get +set +del +pttl +pexpire +time on keys that begin with the lease's "
                "name; for the queue &redlease:inbox:* +zadd +zcard +zpopmin +zrange +zrank +zrem +zscore +hget +hset "
-               "+hdel +publish +subscribe +pubsub; +hget +hset +exists for fenced_set, +ping for ping"
+               "+hdel +publish +subscribe +pubsub +ping; +hget +hset +exists for fenced_set, +ping for ping"
              : "";
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "concat.hpp"
 #include "wire/tls_transport.hpp"
 
 namespace redlease {
@@ -16,7 +17,7 @@ namespace {
 using Context = std::unique_ptr<SSL_CTX, OpensslFree>;
 
 Error failure(Errc code, const Endpoint& endpoint, const std::string& why) {
-  return {code, "no TLS connection to " + endpoint.display + ": " + why};
+  return {code, concat({"no TLS connection to ", endpoint.display, ": ", why})};
 }
 
 Error setup_failed(const Endpoint& endpoint) {
@@ -26,8 +27,9 @@ Error setup_failed(const Endpoint& endpoint) {
 Result<Context> make_context(const Endpoint& endpoint) {
   const TlsOptions& options = endpoint.tls;
   const auto unusable = [&](const std::string& what, const std::string& file) {
-    return failure(Errc::tls_failed, endpoint,
-                   what + " '" + file + "' cannot be used: " + take_openssl_error().message() + "; nothing was sent");
+    return failure(
+        Errc::tls_failed, endpoint,
+        concat({what, " '", file, "' cannot be used: ", take_openssl_error().message(), "; nothing was sent"}));
   };
   ::ERR_clear_error();
   Context context(::SSL_CTX_new(::TLS_client_method()));

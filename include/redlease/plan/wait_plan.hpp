@@ -69,7 +69,8 @@ class REDLEASE_EXPORT WaitPlan {
   /// The server could not be asked, or nobody knows what it did.
   void saw_trouble(Deadline now) noexcept;
 
-  /// The inbox: it is there; it was lost or could not be had; there is to be none.
+  /// The inbox: it is there; it was lost or could not be had; there is to be none. One that cannot be had for a
+  /// heartbeat is done without, and tried for again only every six.
   void saw_inbox(Deadline now) noexcept;
   void saw_no_inbox(Deadline now) noexcept;
   void saw_inbox_refused(Deadline now) noexcept;
@@ -90,7 +91,6 @@ class REDLEASE_EXPORT WaitPlan {
   bool in_queue() const noexcept { return in_queue_; }
 
  private:
-  void ask_within(Deadline now, LeaseClock::duration pause) noexcept;
   Ask how() const noexcept;
   bool near_end(Deadline now) const noexcept;
   LeaseClock::duration jitter(LeaseClock::duration below) noexcept;

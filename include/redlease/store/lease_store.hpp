@@ -85,6 +85,10 @@ class REDLEASE_EXPORT LeaseStore {
   /// As renew, and answers the fence of the grant (a new one if the store has forgotten it).
   virtual Renewal adopt(std::string_view key, std::string_view token, Millis ttl, const Limits&) = 0;
   virtual Released release(std::string_view key, std::string_view token, const Limits&) = 0;
+  /// As release, for a lease that others probably wait for: a store may spend a little more to have them hear sooner.
+  virtual Released hand_over(std::string_view key, std::string_view token, const Limits& limits) {
+    return release(key, token, limits);
+  }
   virtual Result<LeaseInfo> inspect(std::string_view key, const Limits&) = 0;
   virtual Result<bool> break_lease(std::string_view key, const Limits&) = 0;
   virtual Result<Fenced> fenced_set(std::string_view key, std::string_view value, FencingToken, const Limits&) = 0;

@@ -14,6 +14,8 @@ inline namespace v0 {
 /// Leases kept in this process, with the same rules as on a server: for programs of one process, for development, and
 /// for users' own unit tests, which hand in a Clock of theirs and move it.
 ///
+/// Waiters are served in the order they came: a release hands the lease to the first of them and wakes that one alone.
+///
 /// Thread-safe. Never in doubt and never unavailable. A forked child starts with an empty store.
 class REDLEASE_EXPORT MemoryStore final : public LeaseStore {
  public:
@@ -33,10 +35,12 @@ class REDLEASE_EXPORT MemoryStore final : public LeaseStore {
   Result<bool> break_lease(std::string_view key, const Limits&) override;
   Result<Fenced> fenced_set(std::string_view key, std::string_view value, FencingToken, const Limits&) override;
   Result<Unit> ping(const Limits&) override;
+  std::unique_ptr<Seat> seat(const AcquireRequest&) override;
   std::string_view server() const noexcept override;
 
  private:
   struct State;
+  class QueueSeat;
   explicit MemoryStore(std::unique_ptr<State>) noexcept;
   std::unique_ptr<State> state_;
 };

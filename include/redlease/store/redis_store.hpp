@@ -28,6 +28,7 @@ class REDLEASE_EXPORT RedisStore final : public LeaseStore {
   Renewal renew(std::string_view key, std::string_view token, Millis ttl, const Limits&) override;
   Renewal adopt(std::string_view key, std::string_view token, Millis ttl, const Limits&) override;
   Released release(std::string_view key, std::string_view token, const Limits&) override;
+  Released hand_over(std::string_view key, std::string_view token, const Limits&) override;
   Result<LeaseInfo> inspect(std::string_view key, const Limits&) override;
   Result<bool> break_lease(std::string_view key, const Limits&) override;
   Result<Fenced> fenced_set(std::string_view key, std::string_view value, FencingToken, const Limits&) override;

@@ -63,7 +63,7 @@ class REDLEASE_EXPORT Seat {
 
   /// From when on nothing that was asked and not answered is carried out any more; Deadline::min(): all was answered.
   virtual Deadline spent_by() const noexcept = 0;
-  /// What is in doubt, for whoever takes care of it; the Seat is over. Never null.
+  /// What is in doubt, for whoever takes care of it; the Seat is over. Only after InDoubt or a leave of unknown outcome.
   virtual std::unique_ptr<Doubt> doubt() = 0;
 };
 

@@ -33,8 +33,8 @@ class REDLEASE_EXPORT Connection {
 
   /// Sends one command and waits for its reply, behind those that are still owed, which it passes over. `answered`: see
   /// reply(), which may be an error reply. Otherwise see error(). Requires !dead(). Allocates nothing while all goes
-  /// well and frame and reply are small.
-  Delivery call(std::string_view frame, const Limits& limits);
+  /// well and frame and reply are small. With several `commands` in the frame the last one's reply counts.
+  Delivery call(std::string_view frame, const Limits& limits, std::size_t commands = 1);
 
   /// Sends commands whose replies are owed from then on. True if all of it left; otherwise see error().
   bool send(std::string_view frame, const Limits& limits, std::size_t commands = 1);
