@@ -60,10 +60,10 @@ Claim::~Claim() {
 
 void Claim::State::orphan() noexcept {
   if (!doubt) return;
-  const Deadline spent_by = doubt->spent_by();
-  doubt.reset();  // sends the withdrawal behind the request, where that can be
   try {
-    (void)wish.core->keeper.get().withdraw(wish.orphan(token, spent_by));
+    Orphan left = wish.orphan(token, doubt->spent_by(), doubt->place());
+    doubt.reset();  // sends the withdrawal behind the request, where that can be
+    (void)wish.core->keeper.get().withdraw(std::move(left));
   } catch (...) {
     // Out of memory: the ttl will have to do.
   }

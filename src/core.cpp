@@ -44,10 +44,10 @@ Tenure::Tenure(const std::shared_ptr<Core>& c, const LeaseKey& k, const LeaseOpt
   if (full != k.str()) prefixed = std::make_shared<const std::string>(std::move(full));
 }
 
-Orphan Tenure::orphan(const OwnerToken& token, Deadline spent_by) const {
+Orphan Tenure::orphan(const OwnerToken& token, Deadline spent_by, std::string_view place) const {
   const Deadline now = LeaseClock::now();
   const Deadline from = spent_by == Deadline::max() ? now : std::max(now, spent_by);
-  return {full_key(), token.str(), op_timeout, spent_by, deadline_after(from, ttl)};
+  return {full_key(), token.str(), op_timeout, spent_by, deadline_after(from, ttl), std::string(place)};
 }
 
 AcquireRequest Wish::request(std::string_view token) const {

@@ -78,8 +78,8 @@ struct Tenure {
 
   const std::string& full_key() const noexcept { return prefixed ? *prefixed : key.str(); }
   bool in_forked_child() const noexcept { return generation != fork_generation(); }
-  // What may be left of a token of it, for as long as the ttl from now or from when it is spent.
-  Orphan orphan(const OwnerToken&, Deadline spent_by = Deadline::min()) const;
+  // What may be left of a token of it, for as long as the ttl from now or from when it is spent. `place`: Doubt::place.
+  Orphan orphan(const OwnerToken&, Deadline spent_by = Deadline::min(), std::string_view place = {}) const;
 };
 
 // One lease asked for: what stays the same from try to try.

@@ -66,7 +66,7 @@ AcquireResult Wait::run() try {
   return end(true);
 } catch (...) {
   // Out of memory, or of threads: nobody knows how far it got.
-  (void)wish_.core->keeper.get().withdraw(wish_.orphan(seat_->token(), Deadline::max()));
+  (void)wish_.core->keeper.get().withdraw(wish_.orphan(seat_->token(), Deadline::max(), seat_->place()));
   throw;
 }
 
@@ -151,7 +151,7 @@ AcquireResult Wait::end(bool stopped) {
   }
   if (doubt_) return LeaseMaker::claim(wish_, token, {seat_->doubt(), *std::move(doubt_)});
   if (const Deadline spent_by = seat_->spent_by(); spent_by > begun) {
-    (void)wish_.core->keeper.get().withdraw(wish_.orphan(token, spent_by));
+    (void)wish_.core->keeper.get().withdraw(wish_.orphan(token, spent_by, seat_->place()));
   }
   if (!stopped) return *std::move(last_);
   return Unavailable{{Errc::cancelled, concat({"acquire ", quoted(wish_.key.str()), " at ", wish_.core->store->server(),

@@ -156,6 +156,7 @@ void Keeper::send_due(Deadline now) {
     upkeep_->add({.verb = Upkeep::Verb::release,
                   .key = orphan.key,
                   .token = orphan.token,
+                  .place = orphan.place,
                   .ttl = {},
                   .op_timeout = orphan.op_timeout,
                   .ticket = ticket | of_orphan,

@@ -18,6 +18,7 @@ struct Orphan {
   // What may still bring it there is refused from then on; a withdrawal sent before that is not the last word.
   Deadline spent_by{Deadline::min()};
   Deadline over{};  // its ttl has surely passed
+  std::string place{};  // see Doubt::place
 };
 
 // When to try to withdraw which orphan: at once, again with growing pauses, and once more when it is spent, until the

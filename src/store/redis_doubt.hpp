@@ -24,6 +24,7 @@ class RedisDoubt final : public Doubt {
   Released withdraw(const Limits&) override;
   void abandon() noexcept override;
   Deadline spent_by() const noexcept override { return spent_by_; }
+  std::string_view place() const noexcept override { return member_; }
 
  private:
   const std::string& withdrawal();  // as a frame of the connection

@@ -29,6 +29,7 @@ class RedisSeat final : public Seat {
   Heard listen(const Limits&) override;
   Released leave(const Limits&) override;
   Deadline spent_by() const noexcept override;
+  std::string_view place() const noexcept override { return member_; }
   std::unique_ptr<Doubt> doubt() override;
 
  private:

@@ -121,7 +121,7 @@ void RedisUpkeep::add(const Task& task) {
     const std::array<std::string_view, 3> words{task.key, task.token, ttl};
     append({Scripts::renew, 1, words});
   } else {
-    append(ReleaseCall(task.key, task.token));
+    append(ReleaseCall(task.key, task.token, task.place));
   }
   const Deadline limit = deadline_after(now_, task.op_timeout);
   next_limit_ = std::min(next_limit_, limit);

@@ -70,6 +70,8 @@ class REDLEASE_EXPORT Doubt {
   /// From when on the request is surely not carried out any more: only a withdrawal sent after that is the last word,
   /// unless it went behind the request. Deadline::max() if nobody can know.
   virtual Deadline spent_by() const noexcept { return Deadline::min(); }
+  /// What a withdrawal names besides the token, if a place in a queue may be left too. Lives as long as the doubt.
+  virtual std::string_view place() const noexcept { return {}; }
 };
 
 /// The seam between what a lease means and where it is kept. Implementations are thread-safe, keep every call within

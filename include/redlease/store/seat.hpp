@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <variant>
 
 #include "redlease/clock.hpp"
@@ -63,6 +64,8 @@ class REDLEASE_EXPORT Seat {
 
   /// From when on nothing that was asked and not answered is carried out any more; Deadline::min(): all was answered.
   virtual Deadline spent_by() const noexcept = 0;
+  /// See Doubt::place; lives until the next call.
+  virtual std::string_view place() const noexcept { return {}; }
   /// What is in doubt, for whoever takes care of it; the Seat is over. Only after InDoubt or a leave of unknown outcome.
   virtual std::unique_ptr<Doubt> doubt() = 0;
 };

@@ -25,6 +25,7 @@ class REDLEASE_EXPORT Upkeep {
   struct Task {
     Verb verb{};
     std::string_view key{}, token{};  ///< live as long as the call
+    std::string_view place{};         ///< of release: see Doubt::place
     Millis ttl{};
     LeaseClock::duration op_timeout{};
     std::uint64_t ticket{};  ///< comes back with the answer, as does `number`
