@@ -112,9 +112,9 @@ TEST_F(QueueFairness, AWaiterOlderThanAnyLimitKeepsItsPlace) {
   Client holder(server.url_unix()), client(server.url_unix());
   std::optional<LeaseGuard> guard;
   guard.emplace(holder, key, LeaseOptions{.ttl = 1s, .wait = 5s});
-  // A lifetime is 3 s here, and each of them outlives three.
+  // A lifetime is 3 s here, and each of them outlives two.
   const auto order = in_order(client, 6, [&] {
-    std::this_thread::sleep_for(9'500ms);
+    std::this_thread::sleep_for(6'500ms);
     EXPECT_EQ(queued(), 6);
     guard.reset();
   });

@@ -54,7 +54,7 @@ void QueueAndStops::race(bool stopped, Client& of_a, int rounds) {
     Lease lease = taken(holder, key);
     std::stop_source source;
     End a, b;
-    const Millis wait = stopped ? 20'000ms : 150ms;
+    const Millis wait = stopped ? 20'000ms : 100ms;
     const Deadline a_ends = deadline_in(wait);
     std::jthread first([&] { a = wait_once(of_a, patient_for(30s, wait), source.get_token()); });
     ASSERT_TRUE(eventually([&] { return queued() >= 1 || LeaseClock::now() > a_ends; }));
@@ -106,7 +106,7 @@ TEST_F(QueueAndStops, AStopWhileTheLeaseIsHandedOverLosesNoGrantOfASharedInbox) 
 
 TEST_F(QueueAndStops, ADeadlineWhileTheLeaseIsHandedOverLosesNoGrant) {
   Client client(server.url_unix());
-  race(false, client, 82);
+  race(false, client, 61);
 }
 
 // Every reply takes 4 ms, and a wait has about seven until it listens.
@@ -215,14 +215,32 @@ TEST_F(QueueAndStops, WhoeverLeftASharedInboxWithoutAWordIsPassedOver) {
   EXPECT_GT(kill_named("shared", "normal"), 0);
   source.request_stop();
   first.join();
+  proxy.refuse(false);
   EXPECT_EQ(a.outcome, AcquireOutcome::unknown);
   const Deadline released = LeaseClock::now();
   lease.release();
   second.join();
   EXPECT_EQ(b.outcome, AcquireOutcome::acquired);
   EXPECT_LT(b.at - released, 2s) << "the grant went to one who had left";
+  EXPECT_TRUE(eventually([&] { return queued() == 0 && !raw.exists(key); }, 2s));
   others.request_stop();
-  proxy.refuse(false);
+}
+
+TEST_F(QueueAndStops, AClaimThatIsRetriedWaitsNoLonger) {
+  raw.command({"SET", key, "0123456789abcdef.0123456789abcdef0123456789abcdef", "PX", "600000"});
+  Client client(server.url_unix());
+  std::stop_source source;
+  std::optional<Claim> claim;
+  std::jthread waiter([&] { claim = claim_of(client.acquire(key, patient_for(30s, 20s), source.get_token())); });
+  ASSERT_TRUE(await_queued(1));
+  {
+    const Stopped stopped(server);
+    source.request_stop();
+    waiter.join();
+  }
+  AcquireResult again = std::move(*claim).retry(deadline_in(5s));
+  EXPECT_NE(again.outcome(), AcquireOutcome::acquired);
+  EXPECT_EQ(queued(), 0);
 }
 
 }  // namespace
