@@ -139,17 +139,21 @@ Seat::Answer RedisSeat::settled(RedisCalls::Attempt attempt) {
 Seat::Subscribed RedisSeat::subscribe(const Limits& limits) {
   if (!inbox_) inbox_ = inboxes_.fresh(token_.str());
   const Subscribed result = inbox_->connect(limits);
+  hears_ = result == Subscribed::yes;
   if (result == Subscribed::refused) inboxes_.refused(inbox_->error());
   return result;
 }
 
 Seat::Heard RedisSeat::listen(const Limits& limits) {
-  if (!inbox_) {
+  if (!hears_) {
     nap(limits);
     return limits.stop.stop_requested() ? Silence::stopped : Silence::time_is_up;
   }
   Inbox::Heard heard = inbox_->listen(token_.str(), limits);
-  if (!heard.message) return heard.silence;
+  if (!heard.message) {
+    hears_ = heard.silence != Silence::inbox_lost;
+    return heard.silence;
+  }
   // "token fence time key", or the token alone.
   std::string_view rest = std::string_view(*heard.message).substr(token_.str().size());
   const auto word = [&rest] {
