@@ -51,7 +51,7 @@ class QueueCuts : public QueueFaults, public ::testing::WithParamInterface<std::
     End end;
     {
       std::jthread waiter([&] { end = wait_once(client, 20s); });
-      EXPECT_TRUE(await_queued(1, 3s));
+      EXPECT_TRUE(await_queued(1, 3s)) << queued() << " entries";
       released_at = LeaseClock::now();
       lease.release();
     }

@@ -1,4 +1,6 @@
 // Users who may not use what wakes waiters up: at the start, and from the middle on.
+#include <time.h>
+
 #include <mutex>
 
 #include "queue_support.hpp"
@@ -109,6 +111,27 @@ TEST_P(QueueAndDenials, StopNobodyWhoTakesTurns) {
   EXPECT_LE(observer->told, 1);
   expect_exclusion();
   expect_nothing_left(3s);
+}
+
+TEST_P(QueueAndDenials, CostAWaiterNoProcessorAndFewQuestions) {
+  if (GetParam().from_the_start) deny();
+  Client client(url());
+  raw.command({"SET", key, "0123456789abcdef.0123456789abcdef0123456789abcdef", "PX", "600000"});
+  raw.command({"CONFIG", "RESETSTAT"});
+  std::jthread denier([&] {
+    std::this_thread::sleep_for(100ms);
+    if (!GetParam().from_the_start) deny();
+  });
+  timespec before{}, after{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+  busy_of(without_doubt([&] { return client.acquire(key, patient_for(6s, 1'500ms)); }));
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+  denier.join();
+  EXPECT_LE((after.tv_sec - before.tv_sec) * 1'000 + (after.tv_nsec - before.tv_nsec) / 1'000'000, 300) << "it spun";
+  const std::string evals = raw.command({"INFO", "commandstats"}).text;
+  const auto at = evals.find("cmdstat_evalsha:calls=");
+  ASSERT_NE(at, evals.npos);
+  EXPECT_LE(std::stoi(evals.substr(at + 22)), 40);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, QueueAndDenials,
