@@ -101,7 +101,8 @@ std::optional<AcquireResult> Wait::saw(Seat::Answer answer, Deadline begun, bool
     plan_.saw_trouble(now());
     const bool final = !may_pass(error);
     // That the wait ended before this try had begun in earnest is no news of the lease.
-    if (!(cut_short && last_ && error.code == Errc::timed_out)) last_.emplace(Unavailable{std::move(error)});
+    const bool not_begun = error.code == Errc::timed_out || error.code == Errc::too_many_connections;
+    if (!(cut_short && last_ && not_begun)) last_.emplace(Unavailable{std::move(error)});
     if (final) return end(false);
   }
   return std::nullopt;
