@@ -31,7 +31,7 @@ class QueueAndKills : public QueueFaults, public ::testing::WithParamInterface<B
       Client client(server.url_tcp(), {.max_inboxes = GetParam().max_inboxes});
       Crew crew(waiters, [&](int) { turn(client); });
       const Deadline limit = deadline_in(20s);
-      while (crew.least() < turns && LeaseClock::now() < limit) {
+      while ((crew.least() < turns || kills <= waiters) && LeaseClock::now() < limit) {
         std::this_thread::sleep_for(every);
         const RawReply killed = raw.command(kill);
         if (killed.integer > 0) kills += static_cast<int>(killed.integer);
