@@ -17,7 +17,7 @@ struct Orphan {
   Millis op_timeout{};
   // What may still bring it there is refused from then on; a withdrawal sent before that is not the last word.
   Deadline spent_by{Deadline::min()};
-  Deadline over{};  // its ttl has surely passed
+  Deadline over{};      // its ttl has surely passed
   std::string place{};  // see Doubt::place
 };
 

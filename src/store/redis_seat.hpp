@@ -46,7 +46,7 @@ class RedisSeat final : public Seat {
   std::string member_, former_member_;  // of the queue; the former one if an inbox came or went
   std::int64_t arrival_{0};
   std::unique_ptr<Inbox> inbox_;
-  bool hears_{inbox_ != nullptr};  // it is connected, as far as we know
+  bool hears_{inbox_ != nullptr};         // it is connected, as far as we know
   std::unique_ptr<Connection> owing_;     // with questions that it has not answered
   Deadline owed_until_{Deadline::min()};  // from when on they are not carried out any more
   Deadline lost_until_{Deadline::min()};  // the same of those whose connection is lost

@@ -66,7 +66,8 @@ class REDLEASE_EXPORT Seat {
   virtual Deadline spent_by() const noexcept = 0;
   /// See Doubt::place; lives until the next call.
   virtual std::string_view place() const noexcept { return {}; }
-  /// What is in doubt, for whoever takes care of it; the Seat is over. Only after InDoubt or a leave of unknown outcome.
+  /// What is in doubt, for whoever takes care of it; the Seat is over. Only after InDoubt or a leave of unknown
+  /// outcome.
   virtual std::unique_ptr<Doubt> doubt() = 0;
 };
 
