@@ -158,7 +158,7 @@ inline constexpr std::string_view over_grant = R"(local keep=string.format('%.0f
 hpx,hwho=subs and wttl or keep,who
 local s=f<=9007199254740990 and pcall('SET',M,fs..' '..w..' '..nows..' '..who,'PX',px)
 if s and not s.err then s=pcall('SET',K,w,'PX',hpx) end
-if not s or s.err then pcall('ZADD',Q,e[2],h) left=0 break end
+if not s or s.err then pcall('ZADD',Q,e[2],h) pcall('PEXPIRE',Q,3600000) left=0 break end
 if subs then
 if type(pcall('PUBLISH',C,w..' '..fs..' '..nows..' '..K))~='number' then pcall('PEXPIRE',K,keep) end
 elseif box~='-' then pcall('PUBLISH',C,w) end
@@ -238,7 +238,7 @@ inline constexpr std::string_view release_over_begin = R"(if not now then
 m=pcall('GET',M)
 if type(m)=='table' then m=false end
 t=pcall('TIME')
-if t.err then pcall('ZADD',Q,e[2],h) break end
+if t.err then pcall('ZADD',Q,e[2],h) pcall('PEXPIRE',Q,3600000) break end
 now=t[1]*1000000+t[2]
 nows=string.format('%.0f',now)
 end
