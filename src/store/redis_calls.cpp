@@ -97,13 +97,14 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     const Deadline spent_by =
         server_now ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error(before))
                    : Deadline::max();
-    std::array<std::string_view, 14> words{request.key, names.meta(), names.queue(), names.seen(), request.token,
+    std::array<std::string_view, 15> words{request.key, names.meta(), names.queue(), names.seen(), request.token,
                                            ttl,         not_after,    floor,         who};
     std::size_t size = 9;
     if (waiter != nullptr) {
       for (const auto word : {waiter->how, waiter->member, waiter->arrival, waiter->lifetime, waiter->inbox}) {
         words.at(size++) = word;
       }
+      if (!waiter->former.empty()) words.at(size++) = waiter->former;
     }
     ScriptAnswer answer =
         redlease::run(connection, {Scripts::acquire, 4, std::span(words).first(size)}, limits, clock_);

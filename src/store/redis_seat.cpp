@@ -47,12 +47,14 @@ void RedisSeat::write_member(Ask how, std::string_view lifetime) {
   const std::string_view inbox = how == Ask::queue && inbox_ ? std::string_view(inbox_->name()) : "-";
   const Decimal ttl(request_.ttl.count());
   const Decimal floor(request_.floor ? static_cast<std::int64_t>(*request_.floor) : 0);
-  member_.clear();
+  std::string member;
   for (const std::string_view part : {std::string_view(token_.str()), std::string_view(ttl), lifetime,
                                       std::string_view(floor), inbox, request_.holder}) {
-    member_.append(part).append(" ");
+    member.append(part).append(" ");
   }
-  member_.append(request_.label);
+  member.append(request_.label);
+  if (member == member_) return;
+  former_ = std::exchange(member_, std::move(member));
 }
 
 RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::string_view lifetime,
@@ -68,7 +70,8 @@ RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::str
                                   .member = member_,
                                   .arrival = arrival,
                                   .lifetime = lifetime,
-                                  .inbox = hears ? std::string_view(inbox_->name()) : "-"};
+                                  .inbox = hears ? std::string_view(inbox_->name()) : "-",
+                                  .former = former_};
   return calls_.attempt(connection, request_, limits, &waiter);
 }
 

@@ -43,6 +43,7 @@ class RedisSeat final : public Seat {
   AcquireRequest request_;
   const OwnerToken token_{OwnerToken::generate()};
   std::string member_;  // of the queue
+  std::string former_;  // what it was before the inbox came or went
   std::int64_t arrival_{0};
   std::unique_ptr<Inbox> inbox_;
   std::unique_ptr<Connection> owing_;     // with questions that it has not answered

@@ -67,7 +67,7 @@ if s.err then return {-2,'SET',s.err,M} end
 
 // `how` is nil for a try. For waiters it is 'q' (a place in the queue) or 'l' (leave it), and place(remaining, holder,
 // now, nows) is what they are answered when another holds the lease. ARGV: member, arrival (0: now), lifetime in ms,
-// inbox (-: none).
+// inbox (-: none), and the member of before if that was another: one token has one place.
 inline constexpr std::string_view acquire_place = R"(local how=ARGV[6]
 local place
 if how then place=function(p,who,now,nows)
@@ -81,6 +81,7 @@ local z=pcall('ZADD',Q,'NX',arr=='0' and nows or arr,mem)
 if type(z)=='table' then return {-2,'ZADD',z.err,Q} end
 local x=pcall('PEXPIRE',Q,3600000)
 if type(x)=='table' then pcall('ZREM',Q,mem) return {-2,'PEXPIRE',x.err,Q} end
+if ARGV[11] then pcall('ZREM',Q,ARGV[11]) end
 if arr=='0' then
 arr=nows
 if z==0 then arr=string.format('%.0f',tonumber(pcall('ZSCORE',Q,mem)) or now) end
