@@ -86,8 +86,8 @@ if arr=='0' then
 arr=nows
 if z==0 then arr=string.format('%.0f',tonumber(pcall('ZSCORE',Q,mem)) or now) end
 elseif now-arr>=life*333 or now<arr+0 then
-pcall('HSET',W,tok,string.format('%.0f',now/1000+life))
-pcall('PEXPIRE',W,3600000)
+local h=pcall('HSET',W,tok,string.format('%.0f',now/1000+life))
+if type(h)=='number' then pcall('PEXPIRE',W,3600000) end
 end
 local n=pcall('ZRANK',Q,mem)
 local heard=1
