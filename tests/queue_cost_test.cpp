@@ -1,7 +1,7 @@
 // What a queue costs the server, and what people see of it.
 #include <algorithm>
 
-#include "queue_support.hpp"
+#include "queue_at_server.hpp"
 #include "support/scripted_server.hpp"
 
 namespace redlease {

@@ -1,5 +1,5 @@
 // Those who are dead or cannot hear are passed over, and nobody else.
-#include "queue_support.hpp"
+#include "queue_at_server.hpp"
 
 namespace redlease {
 namespace {

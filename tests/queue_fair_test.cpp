@@ -132,7 +132,8 @@ TEST_F(QueueFairness, FiveHundredWaitersAllGetItInTheirOrder) {
 #endif
   Client holder(server.url_unix()), client(server.url_unix());
   Lease lease = taken(holder, key, {.ttl = 60s});
-  const auto order = in_order(client, waiters, [&] { lease.release(); }, 0ms);
+  const auto order = in_order(
+      client, waiters, [&] { lease.release(); }, 0ms);
   EXPECT_EQ(order, up_to(waiters));
   expect_exclusion();
   expect_nothing_left(1s);

@@ -1,5 +1,5 @@
 // Who gets a lease that is given back, what that one is told, and in which order it is done.
-#include "queue_support.hpp"
+#include "queue_at_server.hpp"
 
 namespace redlease {
 namespace {

@@ -3,7 +3,7 @@
 #include <future>
 #include <thread>
 
-#include "queue_support.hpp"
+#include "queue_at_server.hpp"
 
 namespace redlease {
 namespace {

@@ -1,5 +1,5 @@
 // Giving up: nothing of a waiter stays, and what came too late for it goes to the next.
-#include "queue_support.hpp"
+#include "queue_at_server.hpp"
 
 namespace redlease {
 namespace {

@@ -1,5 +1,5 @@
 // Where nobody can be told, a turn is kept for its waiter until it asks. And what a waiter learns of its inbox.
-#include "queue_support.hpp"
+#include "queue_at_server.hpp"
 
 namespace redlease {
 namespace {

@@ -1,5 +1,5 @@
 // The queue at the server: who stands where, and that nobody overtakes.
-#include "queue_support.hpp"
+#include "queue_at_server.hpp"
 
 namespace redlease {
 namespace {

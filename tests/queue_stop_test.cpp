@@ -67,8 +67,8 @@ void QueueAndStops::race(bool stopped, Client& of_a, int rounds) {
     };
     const Deadline at = stopped ? LeaseClock::now() : a_ends;
     if (stopped && offset < 0us) stop();
-    const Deadline go = deadline_after(at, stopped ? LeaseClock::duration(std::abs(offset.count()) * 1'000)
-                                                   : LeaseClock::duration(offset));
+    const Deadline go = deadline_after(
+        at, stopped ? LeaseClock::duration(std::abs(offset.count()) * 1'000) : LeaseClock::duration(offset));
     while (LeaseClock::now() < go) {
     }
     released = LeaseClock::now();

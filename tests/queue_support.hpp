@@ -1,182 +1,168 @@
 #pragma once
-// Waiters at a store, and the server's own view of their queue.
+// What the tests of waiting under faults stand on.
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <sstream>
-#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "promise_support.hpp"
-#include "redlease/store/redis_store.hpp"
-#include "redlease/store/seat.hpp"
-#include "redlease/wire/endpoint.hpp"
-#include "store/key_names.hpp"
-#include "store/scripts.hpp"
-#include "support/monitor.hpp"
+#include "support/children.hpp"
+#include "support/shared_page.hpp"
 
 namespace redlease::testing_support {
 
-inline constexpr Millis lifetime{60s};  // longer than any test
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr Millis at_once{75};
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr Millis at_once{75};
+#else
+inline constexpr Millis at_once{50};
+#endif
+#else
+inline constexpr Millis at_once{50};
+#endif
 
-// Far more than anything here takes.
-inline Limits ample() { return {deadline_in(10s), {}}; }
+inline std::string seen_of(const std::string& key) { return key + ":{" + key + "}lease:seen"; }
 
-inline std::string describe(const Seat::Answer& answer) {
-  if (std::holds_alternative<Granted>(answer)) return "granted";
-  if (std::holds_alternative<Busy>(answer)) return "busy";
-  if (std::holds_alternative<Seat::Queued>(answer)) return "queued";
-  if (const auto* doubt = std::get_if<Seat::InDoubt>(&answer)) return "in doubt: " + doubt->error.detail;
-  return "error: " + std::get<Error>(answer).detail;
-}
-
-// The one answer that must have come; anything else is std::runtime_error.
-template <class Wanted>
-Wanted only(Seat::Answer answer) {
-  const std::string text = describe(answer);
-  if (auto* wanted = std::get_if<Wanted>(&answer)) return std::move(*wanted);
-  throw std::runtime_error("the answer was " + text);
-}
-
-// A Seat and what its request points to.
-class Waiter {
+// What holders know of each other, in memory that is shared with the children: until when the one inside takes himself
+// for the holder. Whoever enters while that time has not come has found another holder. The time of one that was killed
+// or paused inside passes by itself.
+class Room {
  public:
-  Waiter(LeaseStore& store, std::string key, std::string label, Millis ttl = 30s, std::uint64_t floor = 0)
-      : key_(std::move(key)),
-        label_(std::move(label)),
-        seat_(store.seat({.key = key_,
-                          .token = {},
-                          .ttl = ttl,
-                          .floor = static_cast<FencingToken>(floor),
-                          .holder = "host:1",
-                          .label = label_})) {}
+  // Whether the lease was still held when it came in.
+  bool enter(const Lease& lease) { return enter(lease.deadline(), fence_of(lease)); }
+  bool enter(Deadline until, std::uint64_t fence) {
+    const std::int64_t other = cell(inside).exchange(ticks(until));
+    const std::int64_t last = cell(last_fence);
+    const Deadline now = LeaseClock::now();  // after the readings: had another come in time, ours would be over
+    if (now >= until) return false;
+    if (other > ticks(now)) ++cell(overlap_count);
+    if (fence == 0) return true;  // of another library
+    if (static_cast<std::int64_t>(fence) <= last) ++cell(regression_count);
+    cell(last_fence) = static_cast<std::int64_t>(fence);
+    ++cell(entry_count);
+    return true;
+  }
+  void leave(Deadline until) {
+    std::int64_t mine = ticks(until);
+    cell(inside).compare_exchange_strong(mine, 0);
+  }
 
-  const std::string& token() const { return seat_->token().str(); }
-  Seat::Answer ask(Ask how = Ask::queue) { return seat_->ask(how, lifetime, ample()); }
-  void subscribe() {
-    if (seat_->subscribe(ample()) != Seat::Subscribed::yes) throw std::runtime_error("no inbox");
-  }
-  // As a waiter does that has found the lease busy.
-  Seat::Queued enqueue() {
-    if (!seat_->has_inbox()) subscribe();
-    return only<Seat::Queued>(ask());
-  }
-  std::optional<Seat::Grant> hears(Millis limit = 10s) {
-    const Seat::Heard heard = seat_->listen({deadline_in(limit), {}});
-    if (const auto* grant = std::get_if<Seat::Grant>(&heard)) return *grant;
-    return std::nullopt;
-  }
-  Seat& seat() { return *seat_; }
-  void go_away() { seat_.reset(); }
+  std::int64_t overlaps() { return cell(overlap_count); }
+  std::int64_t regressions() { return cell(regression_count); }
+  std::int64_t entries() { return cell(entry_count); }
+  // For whatever a test wants to share with its children.
+  std::atomic<std::int64_t>& operator[](std::size_t index) { return cell(own + index); }
+  static constexpr std::size_t cells = SharedPage::counters - 5;
+
+  static std::int64_t ticks(Deadline at) { return at.time_since_epoch().count(); }
+  static Deadline at(std::int64_t ticks) { return Deadline(LeaseClock::duration(ticks)); }
 
  private:
-  const std::string key_, label_;
-  std::unique_ptr<Seat> seat_;
+  enum : std::size_t { inside, last_fence, overlap_count, regression_count, entry_count, own };
+  std::atomic<std::int64_t>& cell(std::size_t index) { return page_.counter(index); }
+  SharedPage page_;
 };
 
-// One run of the acquire script, for what a Seat leaves to the clock.
-struct RawAsk {
-  std::string token;
-  std::string arrival{"0"};
-  std::string inbox{"-"};
-  std::string not_after{"0"};
-  std::string life{std::to_string(lifetime.count())};
-  std::string how{"q"};
+// One stay: in, for as long as `work`, out, and the release. Whether it was held when it came in.
+inline bool stay(Room& room, Lease lease, LeaseClock::duration work = {}) {
+  const Deadline until = lease.deadline();
+  const bool in = room.enter(lease);
+  const Deadline end = std::min(until, deadline_after(LeaseClock::now(), work));
+  while (in && LeaseClock::now() < end) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  room.leave(until);
+  (void)lease.release();
+  return in;
+}
 
-  std::string member() const { return token + " 30000 " + life + " 0 " + inbox + " host:1 " + token; }
-};
-
-class QueueTest : public ::testing::Test {
+// A server of its own, its truth, and what must be left on it in the end.
+class QueueFaults : public ::testing::Test {
  protected:
-  explicit QueueTest(RedisServer& at = shared_server()) : server(at) {}
-  void TearDown() override {
-    for (const auto& helper : {meta, queue, seen}) EXPECT_NE(truth.pttl(helper), -1) << helper << " stays for ever";
-  }
+  explicit QueueFaults(std::vector<std::string> config = {}) : server(std::move(config)) {}
 
-  std::uint64_t hold(const std::string& token = "holder", Millis ttl = 60s) {
-    Acquisition outcome =
-        store.acquire({.key = key, .token = token, .ttl = ttl, .holder = "host:0", .label = "first"}, ample());
-    const auto* granted = std::get_if<Granted>(&outcome);
-    if (granted == nullptr) throw std::runtime_error("the lease is not free");
-    return static_cast<std::uint64_t>(granted->fence);
+  long long queued() { return raw.command({"ZCARD", queue_of(key)}).integer; }
+  bool await_queued(long long count, Millis limit = 10s) {
+    return eventually([&] { return queued() == count; }, limit);
   }
-  Busy busy_try() {
-    Acquisition outcome = store.acquire({.key = key, .token = "passer-by", .ttl = 30s, .holder = "host:2"}, ample());
-    if (auto* busy = std::get_if<Busy>(&outcome)) return std::move(*busy);
-    throw std::runtime_error("a try was not busy");
-  }
-  bool free_try(const std::string& token = "passer-by") {
-    const Acquisition outcome = store.acquire({.key = key, .token = token, .ttl = 30s, .holder = "host:2"}, ample());
-    return std::holds_alternative<Granted>(outcome);
-  }
-  ReleaseOutcome release(const std::string& token = "holder") { return store.release(key, token, ample()).outcome; }
-
-  RawReply script(const Script& of, std::vector<std::string> arguments) {
-    std::vector<std::string> argv{"EVAL", std::string(of.source()), "4", key, meta, queue, seen};
-    argv.insert(argv.end(), arguments.begin(), arguments.end());
-    return truth.command(argv);
-  }
-  RawReply ask(const RawAsk& ask) {
-    return script(Scripts::acquire, {ask.token, "30000", ask.not_after, "0", "host:1 " + ask.token, ask.how,
-                                     ask.member(), ask.arrival, ask.life, ask.inbox});
-  }
-
-  std::int64_t server_now() {
-    const RawReply time = truth.command({"TIME"});
-    return std::stoll(time.elements.at(0).text) * 1'000'000 + std::stoll(time.elements.at(1).text);
-  }
-  std::string seconds_ago(int seconds) { return std::to_string(server_now() - std::int64_t{seconds} * 1'000'000); }
-
-  // Into the queue behind the library's back.
-  void plant(const std::string& member, const std::string& arrival) {
-    ASSERT_EQ(truth.command({"ZADD", queue, arrival, member}).integer, 1);
-    truth.command({"PEXPIRE", queue, "3600000"});
-  }
-  std::vector<std::string> members() {
-    std::vector<std::string> all;
-    for (const RawReply& each : truth.command({"ZRANGE", queue, "0", "-1"}).elements) all.push_back(each.text);
-    return all;
-  }
-  static std::string word(const std::string& member, int number) {
-    std::istringstream words(member);
-    std::string text;
-    while (number-- >= 0) words >> text;
-    return text;
-  }
-  static std::string inbox_in(const std::string& member) { return word(member, 4); }
-  std::vector<std::string> queued_tokens() {
-    std::vector<std::string> tokens;
-    for (const std::string& member : members()) tokens.push_back(word(member, 0));
-    return tokens;
-  }
-  std::string inbox_of(const Waiter& waiter) {
-    for (const std::string& member : members()) {
-      if (member.starts_with(waiter.token())) return inbox_in(member);
+  // Kills the connections of this name and type (normal, pubsub); how many.
+  int kill_named(const std::string& name, const std::string& type) {
+    std::istringstream lines(raw.command({"CLIENT", "LIST", "TYPE", type}).text);
+    int killed = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(" name=" + name + " ") == line.npos) continue;
+      const std::string id = line.substr(3, line.find(' ') - 3);
+      killed += static_cast<int>(raw.command({"CLIENT", "KILL", "ID", id}).integer);
     }
-    throw std::runtime_error("not in the queue");
+    return killed;
   }
-  long long listeners(const std::string& inbox) {
-    return truth.command({"PUBSUB", "NUMSUB", "redlease:inbox:" + inbox}).elements.at(1).integer;
-  }
-  // All inboxes at the server lose their connections.
-  void kill_inboxes() { truth.command({"CLIENT", "KILL", "TYPE", "pubsub"}); }
-  std::string holder() { return truth.get(key).value_or(""); }
-  std::uint64_t fence() {
-    const std::string text = truth.get(meta).value_or("0");
-    return std::stoull(text);
+  std::size_t channels() { return raw.command({"PUBSUB", "CHANNELS", "redlease:inbox:*"}).elements.size(); }
+
+  void expect_exclusion() {
+    EXPECT_EQ(room.overlaps(), 0) << "two holders at once";
+    EXPECT_EQ(room.regressions(), 0) << "a fence did not grow";
   }
 
-  RedisServer& server;
-  RawClient truth{server.tcp()};
-  const std::string key{fresh_key()};
-  const std::string meta{helper_name(key, meta_suffix)}, queue{helper_name(key, queue_suffix)},
-      seen{helper_name(key, seen_suffix)};
-  RedisStore store{parse_endpoint(server.url_tcp())};
+  // Once those who waited are gone. `limit`: what may be left stands for so long.
+  void expect_nothing_left(Millis limit) {
+    EXPECT_TRUE(eventually([&] { return !raw.exists(key); }, limit)) << "held by " << raw.get(key).value_or("?");
+    EXPECT_TRUE(eventually([&] { return channels() == 0; }, 2s)) << channels() << " channels";
+    for (const std::string& left : raw.keys()) EXPECT_NE(raw.pttl(left), -1) << left << " never expires";
+  }
+  void expect_no_queue(Millis limit = 2s) {
+    EXPECT_TRUE(eventually([&] { return queued() == 0; }, limit)) << queued() << " entries";
+  }
+
+  RedisServer server;
+  RawClient raw{server.unix_socket()};
+  const std::string key{"turn"};
+  Room room;
 };
 
-using Tokens = std::vector<std::string>;
+// Threads that take turns, each with a seat, until the crew is gone or its time is over.
+class Crew {
+ public:
+  using Turn = std::function<void(int seat)>;
+
+  Crew(int count, const Turn& turn) : turns_(static_cast<std::size_t>(count)) {
+    for (int seat = 0; seat < count; ++seat) {
+      threads_.emplace_back([this, seat, turn] {
+        while (!over_) {
+          turn(seat);
+          ++turns_[static_cast<std::size_t>(seat)];
+        }
+      });
+    }
+  }
+  ~Crew() { end(); }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  void end() {
+    over_ = true;
+    threads_.clear();
+  }
+  int least() const { return *std::min_element(turns_.begin(), turns_.end()); }
+  int most() const { return *std::max_element(turns_.begin(), turns_.end()); }
+
+ private:
+  std::atomic<bool> over_{false};
+  std::vector<std::atomic<int>> turns_;
+  std::vector<std::jthread> threads_;
+};
+
+inline LeaseOptions patient_for(Millis ttl, Millis wait, std::optional<Millis> op_timeout = {}) {
+  return {.ttl = ttl, .wait = wait, .op_timeout = op_timeout};
+}
+
+inline Millis since(Deadline begun) { return std::chrono::duration_cast<Millis>(LeaseClock::now() - begun); }
 
 }  // namespace redlease::testing_support

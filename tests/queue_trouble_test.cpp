@@ -1,7 +1,7 @@
 // Servers in trouble: nothing is done by halves, and nobody loses its place.
 #include <thread>
 
-#include "queue_support.hpp"
+#include "queue_at_server.hpp"
 
 namespace redlease {
 namespace {
@@ -54,8 +54,14 @@ class QueueTrouble : public QueueTest {
 };
 
 TEST_F(QueueTrouble, AReplicaHandsNothingOverAndLosesNobody) {
-  expect_nothing_is_changed_while([&] { truth.command({"REPLICAOF", "127.0.0.1", "1"}); },
-                                  [&] { truth.command({"REPLICAOF", "NO", "ONE"}); }, "READONLY");
+  expect_nothing_is_changed_while(
+      [&] {
+        truth.command({"REPLICAOF", "127.0.0.1", "1"});
+      },
+      [&] {
+        truth.command({"REPLICAOF", "NO", "ONE"});
+      },
+      "READONLY");
 }
 
 TEST_F(QueueTrouble, AServerWithTooFewReplicasHandsNothingOverAndLosesNobody) {
@@ -145,7 +151,8 @@ TEST_F(QueueTrouble, AnAskBehindAStoppedServerQueuesAndGrantsNothing) {
   a.subscribe();
   only<Busy>(a.ask(Ask::once));
   const Waiter other(store, key, "other");
-  ask_too_late(a, [&] { server.stop(); }, [&] { server.cont(); });
+  ask_too_late(
+      a, [&] { server.stop(); }, [&] { server.cont(); });
   EXPECT_EQ(truth.command({"PING"}).text, "PONG");
   EXPECT_TRUE(members().empty());
   // The next question goes behind the old one on the same connection, so that was answered.
@@ -161,7 +168,8 @@ TEST_F(QueueTrouble, AnAskThatWasDelayedOnTheWayQueuesAndGrantsNothing) {
   a.subscribe();
   only<Busy>(a.ask(Ask::once));  // the newest connection is now the one for questions
   const std::uint64_t before = proxy.newest().down;
-  ask_too_late(a, [&] { proxy.withhold_requests(); }, [&] { proxy.heal(); });
+  ask_too_late(
+      a, [&] { proxy.withhold_requests(); }, [&] { proxy.heal(); });
   ASSERT_TRUE(eventually([&] { return proxy.newest().down > before; })) << "it was answered";
   EXPECT_TRUE(members().empty());
   release();

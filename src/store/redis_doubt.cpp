@@ -40,10 +40,8 @@ const std::string& RedisDoubt::withdrawal() {
 
 Acquisition RedisDoubt::retry(const AcquireRequest& request, const Limits& limits) {
   // Whoever waited does so no longer.
-  const RedisCalls::Waiter leaving{
-      .how = "l", .member = member_, .arrival = "0", .lifetime = "0", .inbox = "-", .former_member = {}};
-  RedisCalls::Attempt attempt =
-      calls_.attempt(*connection_, request, limits, member_.empty() ? nullptr : &leaving);
+  const RedisCalls::Waiter leaving{.how = "l", .member = member_, .arrival = "0", .lifetime = "0", .inbox = "-"};
+  RedisCalls::Attempt attempt = calls_.attempt(*connection_, request, limits, member_.empty() ? nullptr : &leaving);
   settled_ = true;
   if (std::holds_alternative<Granted>(attempt.outcome) || std::holds_alternative<Busy>(attempt.outcome)) {
     return std::move(attempt.outcome);
@@ -54,10 +52,9 @@ Acquisition RedisDoubt::retry(const AcquireRequest& request, const Limits& limit
   error = about(
       "acquire", key_,
       {Errc::unknown_outcome, concat({"the first request may have been executed; asking again: ", error.detail})});
-  return Doubtful{
-      std::make_unique<RedisDoubt>(calls_, std::move(connection_), request, std::max(spent_by_, attempt.spent_by),
-                                   std::move(member_)),
-      std::move(error)};
+  return Doubtful{std::make_unique<RedisDoubt>(calls_, std::move(connection_), request,
+                                               std::max(spent_by_, attempt.spent_by), std::move(member_)),
+                  std::move(error)};
 }
 
 Released RedisDoubt::withdraw(const Limits& limits) {

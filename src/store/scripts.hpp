@@ -82,7 +82,6 @@ local z=pcall('ZADD',Q,'NX',arr=='0' and nows or arr,mem)
 if type(z)=='table' then return {-2,'ZADD',z.err,Q} end
 local x=pcall('PEXPIRE',Q,3600000)
 if type(x)=='table' then pcall('ZREM',Q,mem) return {-2,'PEXPIRE',x.err,Q} end
-if ARGV[11] then pcall('ZREM',Q,ARGV[11]) end
 if arr=='0' then
 arr=nows
 if z==0 then arr=string.format('%.0f',tonumber(pcall('ZSCORE',Q,mem)) or now) end
