@@ -1,0 +1,419 @@
+/* The queue of a lease and its hand-over: N clients, one key, one server. README.md in this folder explains it.
+
+   A configuration is a set of -D flags; scripts/model has those that are checked.
+     N        clients (3)
+     S        clients 0 .. S-1 have a second token, so that a new turn may begin while the one before is in doubt (0)
+     BREAKS   so many times a connection of client 0 (or of those in BREAKING, a bit mask) breaks or is given up
+              unanswered; what it carried arrives later, or never (0)
+     DOWNS    so many times an inbox is lost (0)
+     DROPS    so many grants are published, counted by the server as received, and lost (0)
+     CRASHES  so many clients of those in CRASHING, a bit mask, end without a word (0)
+     NOINBOX  bit mask of the clients that have no inbox and are served by reservation (0)
+     EXPIRES  a key whose owner lives and does not believe in it expires at most so often (unlimited, if not defined)
+     RESUB    a waiter polls only while its inbox is up
+   What is asserted: P_MUTEX, P_FIFO, P_GHOST, P_CLEAN; all four, if none is named.
+   Mutants, each without one rule: the M_ flags. */
+#ifndef N
+#define N 3
+#endif
+#ifndef S
+#define S 0
+#endif
+#ifndef BREAKS
+#define BREAKS 0
+#endif
+#ifndef BREAKING
+#define BREAKING 1
+#endif
+#ifndef DOWNS
+#define DOWNS 0
+#endif
+#ifndef DROPS
+#define DROPS 0
+#endif
+#ifndef CRASHES
+#define CRASHES 0
+#endif
+#ifndef CRASHING
+#define CRASHING 7
+#endif
+#ifndef SLOW
+#define SLOW 1
+#endif
+#ifndef NOINBOX
+#define NOINBOX 0
+#endif
+#if !defined(P_MUTEX) && !defined(P_FIFO) && !defined(P_GHOST) && !defined(P_CLEAN)
+#define P_MUTEX
+#define P_FIFO
+#define P_GHOST
+#define P_CLEAN
+#endif
+#ifdef M_OLD
+#define OLD_READ(t) (!msg[t])
+#else
+#define OLD_READ(t) (1)
+#endif
+
+/* Token t belongs to client t % N. */
+#define NT (N + S)
+#define NONE NT
+#define OF(t) ((t) % N)
+
+/* The server. */
+#define FREE NT
+byte K = FREE;                    /* the key: whose token, or FREE */
+bool queued[NT];                  /* the token has an entry in the queue */
+byte order[NT];                   /* tokens by arrival; the arrival goes with each poll, so it outlives the entry */
+bool up[NT];                      /* somebody is subscribed to the inbox that the token's entry names */
+
+/* On the way. */
+#define NOTHING 0
+#define POLL 1                    /* acquire, how=queue */
+#define LAST_POLL 2               /* acquire, how=last */
+byte asked[N];                    /* the client's own connection: a poll that has not been executed */
+bool yours[N];                    /* "acquired" is on its way back */
+bool msg[NT];                     /* the grant is on its way to the inbox */
+byte late_poll[NT];               /* on a connection that the client has given up: a poll */
+byte late_leave[NT];              /* and a release or leave: 1, or 2 if that poll is in front of it */
+
+/* The clients. */
+#define IDLE 0
+#define WAITING 1
+#define LAST 2                    /* has asked for the last time */
+#define HOLDING 3                 /* believes that the lease is its own */
+#define LEAVING 4                 /* a release or leave is on the connection, behind asked[] */
+#define DEAD 5
+byte state[N];
+byte second[N];                   /* which of its tokens this turn has */
+bool doubt[NT];                   /* a poll is unanswered, and its not-after has not passed */
+bool duty[NT];                    /* the orphan machinery has to withdraw the token */
+
+byte breaks, downs, drops, crashes;
+#ifdef EXPIRES
+byte expired;
+#endif
+bool stayed[NT];                  /* in the queue, with the inbox up, ever since it was put there */
+hidden byte i, j, h;
+
+#ifdef M_LEAVE
+bool wait_left[N];
+#endif
+
+#define TOKEN(c) ((c) + N * second[c])
+#define HOLDS(t) (state[OF(t)] == HOLDING && TOKEN(OF(t)) == (t))
+#define WAITS(t) ((state[OF(t)] == WAITING || state[OF(t)] == LAST) && TOKEN(OF(t)) == (t))
+#define OVER(t) (state[OF(t)] == IDLE || TOKEN(OF(t)) != (t))
+#define SETTLED(t) (!doubt[t] && !duty[t] && late_poll[t] == NOTHING)
+#define IN(mask, c) (((mask) >> (c)) & 1)
+
+#if N == 3
+#define HOLDERS ((state[0] == HOLDING) + (state[1] == HOLDING) + (state[2] == HOLDING))
+#else
+#define HOLDERS ((state[0] == HOLDING) + (state[1] == HOLDING))
+#endif
+
+/* ---- order of arrival ---- */
+
+inline arrives(t) {               /* unless it has an arrival already: now */
+  i = 0;
+  do
+  :: order[i] == t || order[i] == NONE -> break
+  :: else -> i++
+  od;
+  order[i] = t; i = 0 }
+
+inline forget_arrival(t) {
+  i = 0; j = 0;
+  do
+  :: i == NT -> break
+  :: else -> if :: order[i] == t -> skip :: else -> order[j] = order[i]; j++ fi; i++
+  od;
+  do
+  :: j == NT -> break
+  :: else -> order[j] = NONE; j++
+  od;
+  i = 0; j = 0 }
+
+inline check_passed(t) {
+#ifdef P_FIFO
+  assert(!(stayed[t] && WAITS(t)))   /* FIFO: no live waiter that stayed in the queue is passed over */
+#else
+  skip
+#endif
+  }
+
+/* ---- the scripts ---- */
+
+inline unqueue(t) { queued[t] = 0; stayed[t] = 0 }
+
+inline check_granted(t) {         /* by hand-over, not to the caller */
+#ifdef P_GHOST
+  assert(IN(NOINBOX, OF(t)) || !(OVER(t) || (state[OF(t)] == DEAD && !up[t])))  /* GHOST: nobody who is gone is served */
+#else
+  skip
+#endif
+  }
+
+/* K to the first entry that is served; acquire stops at its caller, release drops the entry of its own token. */
+inline hand_over(t, stop) {
+  K = FREE; j = 0;
+  do
+  :: j == NT || order[j] == NONE || K != FREE -> break
+  :: else ->
+     h = order[j]; j++;
+     if
+     :: !queued[h] -> skip
+     :: else ->
+        if
+        :: h == t && stop -> unqueue(h); K = h
+#ifndef M_OWN
+        :: h == t && !stop -> unqueue(h)
+        :: h != t ->
+#else
+        :: !(h == t && stop) ->
+#endif
+           if
+           :: IN(NOINBOX, OF(h)) -> check_granted(h); unqueue(h); K = h       /* reserved, no message */
+           :: !IN(NOINBOX, OF(h)) && up[h] -> check_granted(h); unqueue(h); K = h;
+              if
+              :: msg[h] = 1
+              :: drops < DROPS -> drops++
+              fi
+#ifdef M_UNHEARD
+           :: !IN(NOINBOX, OF(h)) && !up[h] -> check_granted(h); unqueue(h); K = h
+#else
+           :: !IN(NOINBOX, OF(h)) && !up[h] -> check_passed(h); unqueue(h)    /* nobody would hear it: next */
+#endif
+           fi
+        fi
+     fi
+  od;
+  h = 0; j = 0 }
+
+inline enqueue(t) {               /* ZADD NX */
+  if
+  :: !queued[t] -> queued[t] = 1; stayed[t] = up[t] || IN(NOINBOX, OF(t)); arrives(t)
+  :: else
+  fi }
+
+inline acquire(t, how) {          /* afterwards: K == t means "acquired", else "queued" or "busy" */
+  if
+  :: K == t -> unqueue(t)
+  :: K == FREE ->
+#ifdef M_BARGE
+     j = 0;
+     do
+     :: j == NT || order[j] == NONE || order[j] == t -> break
+     :: else -> if :: queued[order[j]] -> check_passed(order[j]) :: else fi; j++
+     od;
+     j = 0;
+#else
+     hand_over(t, 1);
+#endif
+     if :: K == FREE -> unqueue(t); K = t :: else fi
+  :: else
+  fi;
+  if
+  :: K != t && how == POLL -> enqueue(t)
+  :: K != t && how == LAST_POLL -> unqueue(t)
+  :: else
+  fi }
+
+inline leave(t) {                 /* release, leave, withdraw: one script */
+#ifdef M_BLIND
+  unqueue(t);
+  if :: K != FREE -> hand_over(t, 0) :: else fi
+#else
+  if
+  :: K == t -> hand_over(t, 0)
+  :: else -> unqueue(t)
+  fi
+#endif
+  }
+
+/* ---- the clients ---- */
+
+inline believe(c) {
+  state[c] = HOLDING; yours[c] = 0; msg[TOKEN(c)] = 0;
+  if :: !doubt[TOKEN(c)] && asked[c] == NOTHING -> forget_arrival(TOKEN(c)) :: else fi;
+#ifdef P_MUTEX
+  assert(HOLDERS <= 1)               /* MUTEX: never two who believe */
+#endif
+  }
+
+inline settle(t) {                /* nobody will do anything more for this token: the server must know nothing of it */
+  if
+  :: OVER(t) && SETTLED(t) && state[OF(t)] != DEAD ->
+#ifdef P_CLEAN
+     assert(K != t && !queued[t]);   /* CLEAN: nothing remains */
+#endif
+     if :: late_leave[t] == 0 -> up[t] = 0; forget_arrival(t) :: else fi
+  :: else
+  fi }
+
+inline end_turn(c) {              /* the token is never sent again in an acquire */
+  h = TOKEN(c);
+  state[c] = IDLE; second[c] = 0; yours[c] = 0;
+  if
+  :: doubt[h] -> duty[h] = 1
+  :: else
+  fi;
+#ifndef M_RETIRE
+  if :: duty[h] -> up[h] = 0; stayed[h] = 0 :: else fi;   /* its inbox is closed; the next turn has another name */
+#endif
+#ifndef M_OLD
+  msg[h] = 0;                     /* would be ignored, whenever it came */
+#endif
+  settle(h); h = 0 }
+
+inline give_up_connection(c) {    /* broken, or no answer in time */
+  h = TOKEN(c);
+  if
+  :: asked[c] != NOTHING -> doubt[h] = 1; late_poll[h] = asked[c]; asked[c] = NOTHING;
+     if :: state[c] == LEAVING -> late_leave[h] = 2 :: else fi
+  :: asked[c] == NOTHING ->
+     if :: state[c] == LEAVING -> late_leave[h] = 1 :: else -> doubt[h] = 1 fi   /* else: "acquired" is not heard */
+  fi;
+  yours[c] = 0;
+  if :: state[c] == LEAVING -> duty[h] = 1 :: else fi;
+  h = 0 }
+
+#ifdef M_REUSE
+#define USABLE(t) (1)
+#else
+#define USABLE(t) (SETTLED(t) && late_leave[t] == 0 && OLD_READ(t))
+#endif
+
+inline begin_turn(c, s) {
+  second[c] = s;
+  state[c] = WAITING; asked[c] = POLL;
+  if :: IN(NOINBOX, c) -> skip :: else -> up[TOKEN(c)] = 1 fi }
+
+inline serve_poll(c) {
+  acquire(TOKEN(c), asked[c]);
+  if
+  :: K == TOKEN(c) && (state[c] == WAITING || state[c] == LAST) -> yours[c] = 1
+  :: else
+  fi;
+  asked[c] = NOTHING;
+  if :: state[c] == LAST && !yours[c] -> end_turn(c) :: else fi }
+
+inline serve_leave(c) {
+#ifdef M_LEAVE
+  if :: wait_left[c] -> unqueue(TOKEN(c)) :: else -> leave(TOKEN(c)) fi;
+  wait_left[c] = 0;
+#else
+  leave(TOKEN(c));
+#endif
+  end_turn(c) }
+
+#ifdef RESUB
+#define MAY_POLL(c) (up[TOKEN(c)] || IN(NOINBOX, c))
+#else
+#define MAY_POLL(c) (1)
+#endif
+#define BUSY_LINE(c) (asked[c] != NOTHING || yours[c] || state[c] == LEAVING)
+#define LATE_FREE(t) (late_poll[t] == NOTHING && late_leave[t] == 0)
+
+proctype client(byte c) {
+end: do
+  :: atomic { state[c] == IDLE && USABLE(c) -> begin_turn(c, 0); if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
+#if S > 0
+  :: atomic { state[c] == IDLE && c < S && !USABLE(c) && USABLE(c + N) ->
+       begin_turn(c, 1); if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
+#endif
+#ifndef M_NOPOLL
+  :: atomic { state[c] == WAITING && asked[c] == NOTHING && !yours[c] && MAY_POLL(c) ->
+       asked[c] = POLL; if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
+#endif
+  :: atomic { (state[c] == WAITING || state[c] == LAST) && yours[c] -> believe(c) }
+  :: atomic { (state[c] == WAITING || state[c] == LAST) && msg[TOKEN(c)] -> believe(c) }
+#ifdef M_OLD
+  :: atomic { state[c] == WAITING && c < S && msg[c + N - N * second[c]] -> msg[c + N - N * second[c]] = 0; believe(c) }
+  :: atomic { OVER(c) && msg[c] -> msg[c] = 0 }
+#if S > 0
+  :: atomic { c < S && OVER(c + N) && msg[c + N] -> msg[c + N] = 0 }
+#endif
+#endif
+  :: atomic { state[c] == WAITING && !up[TOKEN(c)] && !IN(NOINBOX, c) -> up[TOKEN(c)] = 1 }
+  :: atomic { state[c] == WAITING && asked[c] == NOTHING && !yours[c] ->
+       asked[c] = LAST_POLL; state[c] = LAST; if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
+  :: atomic { state[c] == WAITING -> yours[c] = 0; state[c] = LEAVING
+#ifdef M_LEAVE
+              ; wait_left[c] = 1
+#endif
+     }
+  :: atomic { state[c] == HOLDING -> state[c] = LEAVING }     /* released, or its deadline has come */
+  :: atomic { state[c] == LEAVING && !IN(SLOW, c) -> serve_leave(c) }
+  /* what befalls it */
+  :: atomic { breaks < BREAKS && IN(BREAKING, c) && BUSY_LINE(c) && state[c] != DEAD && LATE_FREE(TOKEN(c)) ->
+       breaks++; give_up_connection(c);
+       if :: state[c] == LAST || state[c] == LEAVING -> end_turn(c) :: else fi }
+  :: atomic { downs < DOWNS && state[c] != IDLE && state[c] != DEAD && up[TOKEN(c)] ->
+       downs++; up[TOKEN(c)] = 0; stayed[TOKEN(c)] = 0; msg[TOKEN(c)] = 0 }
+  :: atomic { crashes < CRASHES && IN(CRASHING, c) && state[c] != DEAD && state[c] != IDLE && LATE_FREE(TOKEN(c)) ->
+       crashes++; give_up_connection(c); state[c] = DEAD; msg[TOKEN(c)] = 0; duty[c] = 0;
+       if :: c < S -> duty[c + N] = 0 :: else fi }
+  :: atomic { state[c] == DEAD && up[TOKEN(c)] -> up[TOKEN(c)] = 0; stayed[TOKEN(c)] = 0 }   /* seen by the server */
+  od }
+
+/* The server executes what the clients' connections carry. */
+proctype connection(byte c) {
+end: do
+  :: atomic { asked[c] != NOTHING -> serve_poll(c) }
+  :: atomic { state[c] == LEAVING && asked[c] == NOTHING -> serve_leave(c) }
+  od }
+
+/* What is left of a token: late requests, the not-after, and the orphan machinery. */
+proctype remains(byte t) {
+end: do
+  :: atomic { late_poll[t] != NOTHING -> acquire(t, late_poll[t]); late_poll[t] = NOTHING }
+  :: atomic { late_leave[t] == 1 || (late_leave[t] == 2 && late_poll[t] == NOTHING) ->
+       if :: leave(t) :: skip fi;  /* or it never arrives */
+       late_leave[t] = 0; settle(t) }
+  :: atomic { doubt[t] -> doubt[t] = 0; late_poll[t] = NOTHING; settle(t) }   /* not-after: refused from now on */
+  :: atomic { duty[t] && doubt[t] && (K == t || queued[t]) -> leave(t) }      /* at once: not the last word */
+#ifdef M_LASTWORD
+  :: atomic { duty[t] -> leave(t); duty[t] = 0; settle(t) }
+#else
+  :: atomic { duty[t] && !doubt[t] -> leave(t); duty[t] = 0; settle(t) }
+#endif
+  od }
+
+proctype world() {
+  byte t = 0;
+end: do
+  :: atomic { K != FREE && !HOLDS(K)
+#ifdef EXPIRES
+       && (state[OF(K)] == DEAD || expired < EXPIRES)
+#endif
+       -> t = K; K = FREE;
+#ifdef EXPIRES
+       if :: state[OF(t)] != DEAD -> expired++ :: else fi;
+#endif
+#ifndef M_RECEIPT
+       /* whatever of this grant is on the way ends behind its deadline */
+       msg[t] = 0;
+       if :: TOKEN(OF(t)) == t -> yours[OF(t)] = 0 :: else fi;
+#endif
+       t = 0 }
+  od }
+
+#define MAY_BE_LATE(t) ((BREAKS && IN(BREAKING, OF(t))) || (CRASHES && IN(CRASHING, OF(t))))
+
+init {
+  atomic {
+    i = 0;
+    do :: i == NT -> break :: else -> order[i] = NONE; i++ od;
+    i = 0;
+    do :: i == N -> break :: else -> run client(i); if :: IN(SLOW, i) -> run connection(i) :: else fi; i++ od;
+    i = 0;
+    do :: i == NT -> break :: else -> if :: MAY_BE_LATE(i) -> run remains(i) :: else fi; i++ od;
+    i = 0;
+    run world()
+  }
+}
+
+ltl served { [] ((state[0] == WAITING) -> <> (state[0] != WAITING)) }
+ltl no_lost_grant { [] ((K == FREE && state[0] == WAITING) -> <> (K != FREE || state[0] != WAITING)) }
