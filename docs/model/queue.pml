@@ -10,7 +10,10 @@
      CRASHES  so many clients of those in CRASHING, a bit mask, end without a word (0)
      NOINBOX  bit mask of the clients that have no inbox and are served by reservation (0)
      EXPIRES  a key whose owner lives and does not believe in it expires at most so often (unlimited, if not defined)
+     FORMS    a waiter's new inbox has another name: its token may have two entries in the queue
      RESUB    a waiter polls only while its inbox is up
+     PATIENT  at the beginning of a turn the waiter makes up its mind whether it may give up; "served" is about those
+              that do not. (Fairness would make everybody give up, sooner or later.)
    What is asserted: P_MUTEX, P_FIFO, P_GHOST, P_CLEAN; all four, if none is named.
    Mutants, each without one rule: the M_ flags. */
 #ifndef N
@@ -49,6 +52,13 @@
 #define P_GHOST
 #define P_CLEAN
 #endif
+#if defined(M_RECEIPT)
+#define BELIEVED(m) ((m) != 0)
+#elif defined(M_ORDER)
+#define BELIEVED(m) ((m) == IN_FORCE || (m) == OUTDATED)
+#else
+#define BELIEVED(m) ((m) == IN_FORCE)
+#endif
 #ifdef M_OLD
 #define OLD_READ(t) (!msg[t])
 #else
@@ -65,6 +75,13 @@
 byte K = FREE;                    /* the key: whose token, or FREE */
 bool queued[NT];                  /* the token has an entry in the queue */
 byte order[NT];                   /* tokens by arrival; the arrival goes with each poll, so it outlives the entry */
+#ifdef FORMS
+bool older[NT];                   /* and one more, with the name of an earlier inbox that the server takes for alive */
+bool changed[NT];                 /* the name has changed since the turn began */
+#define ENTRIES(t) (queued[t] || older[t])
+#else
+#define ENTRIES(t) (queued[t])
+#endif
 bool up[NT];                      /* somebody is subscribed to the inbox that the token's entry names */
 
 /* On the way. */
@@ -73,9 +90,13 @@ bool up[NT];                      /* somebody is subscribed to the inbox that th
 #define LAST_POLL 2               /* acquire, how=last */
 byte asked[N];                    /* the client's own connection: a poll that has not been executed */
 bool yours[N];                    /* "acquired" is on its way back */
-bool msg[NT];                     /* the grant is on its way to the inbox */
-byte late_poll[NT];               /* on a connection that the client has given up: a poll */
-byte late_leave[NT];              /* and a release or leave: 1, or 2 if that poll is in front of it */
+byte msg[NT];                     /* the grant is on its way to the inbox: IN_FORCE, or with M_RECEIPT, M_ORDER also */
+#define IN_FORCE 1
+#define EXPIRED 2                 /* no longer, and its deadline has passed */
+#define OUTDATED 3                /* nor that, and "queued" was answered since: its deadline is counted from that answer */
+byte late_polls[NT];              /* on connections that the client has given up: polls, */
+bool late_last[NT];               /* one with how=last, */
+byte late_leave[NT];              /* a release or leave: 1, or 2 if the poll is on the same connection, in front of it */
 
 /* The clients. */
 #define IDLE 0
@@ -92,6 +113,9 @@ bool duty[NT];                    /* the orphan machinery has to withdraw the to
 byte breaks, downs, drops, crashes;
 #ifdef EXPIRES
 byte expired;
+#define MAY_EXPIRE(t) (state[OF(t)] == DEAD || expired < EXPIRES)
+#else
+#define MAY_EXPIRE(t) (1)
 #endif
 bool stayed[NT];                  /* in the queue, with the inbox up, ever since it was put there */
 hidden byte i, j, h;
@@ -100,11 +124,19 @@ hidden byte i, j, h;
 bool wait_left[N];
 #endif
 
+#ifdef PATIENT
+bool patient[N];
+#define MAY_GIVE_UP(c) (!patient[c])
+#else
+#define MAY_GIVE_UP(c) (1)
+#endif
+
 #define TOKEN(c) ((c) + N * second[c])
 #define HOLDS(t) (state[OF(t)] == HOLDING && TOKEN(OF(t)) == (t))
 #define WAITS(t) ((state[OF(t)] == WAITING || state[OF(t)] == LAST) && TOKEN(OF(t)) == (t))
 #define OVER(t) (state[OF(t)] == IDLE || TOKEN(OF(t)) != (t))
-#define SETTLED(t) (!doubt[t] && !duty[t] && late_poll[t] == NOTHING)
+#define LATE(t) (late_polls[t] > 0 || late_last[t])
+#define SETTLED(t) (!doubt[t] && !duty[t] && !LATE(t))
 #define IN(mask, c) (((mask) >> (c)) & 1)
 
 #if N == 3
@@ -155,29 +187,27 @@ inline check_granted(t) {         /* by hand-over, not to the caller */
 #endif
   }
 
-/* K to the first entry that is served; acquire stops at its caller, release drops the entry of its own token. */
+/* K to the first entry that is served; acquire stops at its caller. */
 inline hand_over(t, stop) {
   K = FREE; j = 0;
   do
   :: j == NT || order[j] == NONE || K != FREE -> break
   :: else ->
      h = order[j]; j++;
+#ifdef FORMS
+     if :: older[h] -> older[h] = 0; K = h; break :: else fi;    /* its message is lost */
+#endif
      if
      :: !queued[h] -> skip
      :: else ->
         if
         :: h == t && stop -> unqueue(h); K = h
-#ifndef M_OWN
-        :: h == t && !stop -> unqueue(h)
-        :: h != t ->
-#else
         :: !(h == t && stop) ->
-#endif
            if
            :: IN(NOINBOX, OF(h)) -> check_granted(h); unqueue(h); K = h       /* reserved, no message */
            :: !IN(NOINBOX, OF(h)) && up[h] -> check_granted(h); unqueue(h); K = h;
               if
-              :: msg[h] = 1
+              :: msg[h] = IN_FORCE
               :: drops < DROPS -> drops++
               fi
 #ifdef M_UNHEARD
@@ -190,6 +220,20 @@ inline hand_over(t, stop) {
      fi
   od;
   h = 0; j = 0 }
+
+#ifdef FORMS
+inline other_form(t) {
+  if :: queued[t] -> older[t] = 1; unqueue(t) :: else fi;
+  changed[t] = 1 }
+inline unqueue_all(t) {
+#ifndef M_FORM
+  older[t] = 0;
+#endif
+  unqueue(t) }
+#else
+inline other_form(t) { skip }
+inline unqueue_all(t) { unqueue(t) }
+#endif
 
 inline enqueue(t) {               /* ZADD NX */
   if
@@ -216,19 +260,20 @@ inline acquire(t, how) {          /* afterwards: K == t means "acquired", else "
   fi;
   if
   :: K != t && how == POLL -> enqueue(t)
-  :: K != t && how == LAST_POLL -> unqueue(t)
+  :: K != t && how == LAST_POLL -> unqueue_all(t)
   :: else
   fi }
 
 inline leave(t) {                 /* release, leave, withdraw: one script */
+#ifdef M_OWN
+  if :: K != t -> unqueue_all(t) :: else fi;
+#else
+  unqueue_all(t);
+#endif
 #ifdef M_BLIND
-  unqueue(t);
   if :: K != FREE -> hand_over(t, 0) :: else fi
 #else
-  if
-  :: K == t -> hand_over(t, 0)
-  :: else -> unqueue(t)
-  fi
+  if :: K == t -> hand_over(t, 0) :: else fi
 #endif
   }
 
@@ -246,15 +291,27 @@ inline settle(t) {                /* nobody will do anything more for this token
   if
   :: OVER(t) && SETTLED(t) && state[OF(t)] != DEAD ->
 #ifdef P_CLEAN
-     assert(K != t && !queued[t]);   /* CLEAN: nothing remains */
+     assert(K != t && !ENTRIES(t));   /* CLEAN: nothing remains */
 #endif
-     if :: late_leave[t] == 0 -> up[t] = 0; forget_arrival(t) :: else fi
+     if
+     :: late_leave[t] == 0 -> up[t] = 0; forget_arrival(t)
+#ifndef M_OLD
+        ; msg[t] = 0
+#endif
+#ifdef FORMS
+        ; changed[t] = 0
+#endif
+     :: else
+     fi
   :: else
   fi }
 
 inline end_turn(c) {              /* the token is never sent again in an acquire */
   h = TOKEN(c);
   state[c] = IDLE; second[c] = 0; yours[c] = 0;
+#ifdef PATIENT
+  patient[c] = 0;
+#endif
   if
   :: doubt[h] -> duty[h] = 1
   :: else
@@ -270,8 +327,14 @@ inline end_turn(c) {              /* the token is never sent again in an acquire
 inline give_up_connection(c) {    /* broken, or no answer in time */
   h = TOKEN(c);
   if
-  :: asked[c] != NOTHING -> doubt[h] = 1; late_poll[h] = asked[c]; asked[c] = NOTHING;
-     if :: state[c] == LEAVING -> late_leave[h] = 2 :: else fi
+  :: asked[c] != NOTHING ->
+     doubt[h] = 1;
+     if
+     :: state[c] == LEAVING -> if :: LATE(h) -> late_leave[h] = 1 :: else -> late_leave[h] = 2 fi
+     :: else
+     fi;
+     if :: asked[c] == POLL -> late_polls[h]++ :: else -> late_last[h] = 1 fi;
+     asked[c] = NOTHING
   :: asked[c] == NOTHING ->
      if :: state[c] == LEAVING -> late_leave[h] = 1 :: else -> doubt[h] = 1 fi   /* else: "acquired" is not heard */
   fi;
@@ -288,12 +351,18 @@ inline give_up_connection(c) {    /* broken, or no answer in time */
 inline begin_turn(c, s) {
   second[c] = s;
   state[c] = WAITING; asked[c] = POLL;
+#ifdef PATIENT
+  if :: patient[c] = 1 :: skip fi;
+#endif
   if :: IN(NOINBOX, c) -> skip :: else -> up[TOKEN(c)] = 1 fi }
 
 inline serve_poll(c) {
   acquire(TOKEN(c), asked[c]);
   if
   :: K == TOKEN(c) && (state[c] == WAITING || state[c] == LAST) -> yours[c] = 1
+#ifdef M_ORDER
+  :: K != TOKEN(c) && msg[TOKEN(c)] == EXPIRED -> msg[TOKEN(c)] = OUTDATED
+#endif
   :: else
   fi;
   asked[c] = NOTHING;
@@ -308,13 +377,13 @@ inline serve_leave(c) {
 #endif
   end_turn(c) }
 
-#ifdef RESUB
+#if defined(RESUB) && !defined(M_NORESUB)
 #define MAY_POLL(c) (up[TOKEN(c)] || IN(NOINBOX, c))
 #else
 #define MAY_POLL(c) (1)
 #endif
 #define BUSY_LINE(c) (asked[c] != NOTHING || yours[c] || state[c] == LEAVING)
-#define LATE_FREE(t) (late_poll[t] == NOTHING && late_leave[t] == 0)
+#define LATE_ROOM(t) (late_polls[t] < 2 && !late_last[t] && late_leave[t] == 0)
 
 proctype client(byte c) {
 end: do
@@ -328,7 +397,7 @@ end: do
        asked[c] = POLL; if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
 #endif
   :: atomic { (state[c] == WAITING || state[c] == LAST) && yours[c] -> believe(c) }
-  :: atomic { (state[c] == WAITING || state[c] == LAST) && msg[TOKEN(c)] -> believe(c) }
+  :: atomic { (state[c] == WAITING || state[c] == LAST) && BELIEVED(msg[TOKEN(c)]) -> believe(c) }
 #ifdef M_OLD
   :: atomic { state[c] == WAITING && c < S && msg[c + N - N * second[c]] -> msg[c + N - N * second[c]] = 0; believe(c) }
   :: atomic { OVER(c) && msg[c] -> msg[c] = 0 }
@@ -336,10 +405,12 @@ end: do
   :: atomic { c < S && OVER(c + N) && msg[c + N] -> msg[c + N] = 0 }
 #endif
 #endif
-  :: atomic { state[c] == WAITING && !up[TOKEN(c)] && !IN(NOINBOX, c) -> up[TOKEN(c)] = 1 }
-  :: atomic { state[c] == WAITING && asked[c] == NOTHING && !yours[c] ->
+#ifndef M_NORESUB
+  :: atomic { state[c] == WAITING && !up[TOKEN(c)] && !IN(NOINBOX, c) -> up[TOKEN(c)] = 1; other_form(TOKEN(c)) }
+#endif
+  :: atomic { state[c] == WAITING && asked[c] == NOTHING && !yours[c] && MAY_GIVE_UP(c) ->
        asked[c] = LAST_POLL; state[c] = LAST; if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
-  :: atomic { state[c] == WAITING -> yours[c] = 0; state[c] = LEAVING
+  :: atomic { state[c] == WAITING && MAY_GIVE_UP(c) -> yours[c] = 0; state[c] = LEAVING
 #ifdef M_LEAVE
               ; wait_left[c] = 1
 #endif
@@ -347,12 +418,12 @@ end: do
   :: atomic { state[c] == HOLDING -> state[c] = LEAVING }     /* released, or its deadline has come */
   :: atomic { state[c] == LEAVING && !IN(SLOW, c) -> serve_leave(c) }
   /* what befalls it */
-  :: atomic { breaks < BREAKS && IN(BREAKING, c) && BUSY_LINE(c) && state[c] != DEAD && LATE_FREE(TOKEN(c)) ->
+  :: atomic { breaks < BREAKS && IN(BREAKING, c) && BUSY_LINE(c) && state[c] != DEAD && LATE_ROOM(TOKEN(c)) ->
        breaks++; give_up_connection(c);
        if :: state[c] == LAST || state[c] == LEAVING -> end_turn(c) :: else fi }
   :: atomic { downs < DOWNS && state[c] != IDLE && state[c] != DEAD && up[TOKEN(c)] ->
        downs++; up[TOKEN(c)] = 0; stayed[TOKEN(c)] = 0; msg[TOKEN(c)] = 0 }
-  :: atomic { crashes < CRASHES && IN(CRASHING, c) && state[c] != DEAD && state[c] != IDLE && LATE_FREE(TOKEN(c)) ->
+  :: atomic { crashes < CRASHES && IN(CRASHING, c) && state[c] != DEAD && state[c] != IDLE && LATE_ROOM(TOKEN(c)) ->
        crashes++; give_up_connection(c); state[c] = DEAD; msg[TOKEN(c)] = 0; duty[c] = 0;
        if :: c < S -> duty[c + N] = 0 :: else fi }
   :: atomic { state[c] == DEAD && up[TOKEN(c)] -> up[TOKEN(c)] = 0; stayed[TOKEN(c)] = 0 }   /* seen by the server */
@@ -362,18 +433,26 @@ end: do
 proctype connection(byte c) {
 end: do
   :: atomic { asked[c] != NOTHING -> serve_poll(c) }
+#ifdef M_OVERTAKE
+  :: atomic { state[c] == LEAVING && asked[c] == POLL -> late_polls[TOKEN(c)]++; asked[c] = NOTHING; serve_leave(c) }
+#endif
   :: atomic { state[c] == LEAVING && asked[c] == NOTHING -> serve_leave(c) }
   od }
 
 /* What is left of a token: late requests, the not-after, and the orphan machinery. */
 proctype remains(byte t) {
 end: do
-  :: atomic { late_poll[t] != NOTHING -> acquire(t, late_poll[t]); late_poll[t] = NOTHING }
-  :: atomic { late_leave[t] == 1 || (late_leave[t] == 2 && late_poll[t] == NOTHING) ->
+  :: atomic { late_polls[t] > 0 -> acquire(t, POLL); late_polls[t]--
+#ifdef FORMS
+       ; if :: queued[t] && changed[t] -> older[t] = 1; unqueue(t) :: skip fi   /* sent before the name changed? */
+#endif
+       ; settle(t) }
+  :: atomic { late_last[t] -> acquire(t, LAST_POLL); late_last[t] = 0; settle(t) }
+  :: atomic { late_leave[t] == 1 || (late_leave[t] == 2 && !LATE(t)) ->
        if :: leave(t) :: skip fi;  /* or it never arrives */
        late_leave[t] = 0; settle(t) }
-  :: atomic { doubt[t] -> doubt[t] = 0; late_poll[t] = NOTHING; settle(t) }   /* not-after: refused from now on */
-  :: atomic { duty[t] && doubt[t] && (K == t || queued[t]) -> leave(t) }      /* at once: not the last word */
+  :: atomic { doubt[t] -> doubt[t] = 0; late_polls[t] = 0; late_last[t] = 0; settle(t) }   /* not-after: refused from now on */
+  :: atomic { duty[t] && doubt[t] && (K == t || ENTRIES(t)) -> leave(t) }      /* at once: not the last word */
 #ifdef M_LASTWORD
   :: atomic { duty[t] -> leave(t); duty[t] = 0; settle(t) }
 #else
@@ -384,23 +463,28 @@ end: do
 proctype world() {
   byte t = 0;
 end: do
-  :: atomic { K != FREE && !HOLDS(K)
-#ifdef EXPIRES
-       && (state[OF(K)] == DEAD || expired < EXPIRES)
-#endif
-       -> t = K; K = FREE;
+  :: atomic { K != FREE && !HOLDS(K) && MAY_EXPIRE(K) ->
+       t = K; K = FREE;
 #ifdef EXPIRES
        if :: state[OF(t)] != DEAD -> expired++ :: else fi;
 #endif
-#ifndef M_RECEIPT
-       /* whatever of this grant is on the way ends behind its deadline */
+       /* Whatever of this grant is on the way will come behind its deadline, and be discarded. */
+#if defined(M_RECEIPT) || defined(M_ORDER)
+       if :: msg[t] == IN_FORCE -> msg[t] = EXPIRED :: else fi;
+#else
        msg[t] = 0;
+#endif
+#ifndef M_RECEIPT
        if :: TOKEN(OF(t)) == t -> yours[OF(t)] = 0 :: else fi;
 #endif
        t = 0 }
   od }
 
+#ifdef M_OVERTAKE
+#define MAY_BE_LATE(t) (1)
+#else
 #define MAY_BE_LATE(t) ((BREAKS && IN(BREAKING, OF(t))) || (CRASHES && IN(CRASHING, OF(t))))
+#endif
 
 init {
   atomic {
@@ -415,5 +499,8 @@ init {
   }
 }
 
-ltl served { [] ((state[0] == WAITING) -> <> (state[0] != WAITING)) }
-ltl no_lost_grant { [] ((K == FREE && state[0] == WAITING) -> <> (K != FREE || state[0] != WAITING)) }
+#ifdef PATIENT
+#define WANTS (state[0] == WAITING && patient[0])
+ltl served { [] (WANTS -> <> !WANTS) }
+ltl no_lost_grant { [] ((K == FREE && WANTS) -> <> (K != FREE || !WANTS)) }
+#endif
