@@ -46,7 +46,7 @@
 #ifndef NOINBOX
 #define NOINBOX 0
 #endif
-#if !defined(P_MUTEX) && !defined(P_FIFO) && !defined(P_GHOST) && !defined(P_CLEAN)
+#if !defined(P_MUTEX) && !defined(P_FIFO) && !defined(P_GHOST) && !defined(P_CLEAN) && !defined(P_RESERVED)
 #define P_MUTEX
 #define P_FIFO
 #define P_GHOST
@@ -58,6 +58,12 @@
 #define BELIEVED(m) ((m) == IN_FORCE || (m) == OUTDATED)
 #else
 #define BELIEVED(m) ((m) == IN_FORCE)
+#endif
+#ifdef P_RESERVED
+#define P_GHOST
+#define GHOSTS 1                  /* ... a reservation for nobody counts as well: not promised */
+#else
+#define GHOSTS 0
 #endif
 #ifdef M_OLD
 #define OLD_READ(t) (!msg[t])
@@ -116,6 +122,12 @@ byte expired;
 #define MAY_EXPIRE(t) (state[OF(t)] == DEAD || expired < EXPIRES)
 #else
 #define MAY_EXPIRE(t) (1)
+#endif
+#ifdef M_HINT
+bool hinted[N];                   /* believes in a reservation, which is shorter than the lease */
+#define BELIEF_LASTS(t) (HOLDS(t) && !hinted[OF(t)])
+#else
+#define BELIEF_LASTS(t) HOLDS(t)
 #endif
 bool stayed[NT];                  /* in the queue, with the inbox up, ever since it was put there */
 hidden byte i, j, h;
@@ -181,7 +193,7 @@ inline unqueue(t) { queued[t] = 0; stayed[t] = 0 }
 
 inline check_granted(t) {         /* by hand-over, not to the caller */
 #ifdef P_GHOST
-  assert(IN(NOINBOX, OF(t)) || !(OVER(t) || (state[OF(t)] == DEAD && !up[t])))  /* GHOST: nobody who is gone is served */
+  assert((IN(NOINBOX, OF(t)) && !GHOSTS) || !(OVER(t) || (state[OF(t)] == DEAD && !up[t])))  /* GHOST: nobody who is gone is served */
 #else
   skip
 #endif
@@ -205,6 +217,9 @@ inline hand_over(t, stop) {
         :: !(h == t && stop) ->
            if
            :: IN(NOINBOX, OF(h)) -> check_granted(h); unqueue(h); K = h       /* reserved, no message */
+#ifdef M_HINT
+              ; msg[h] = IN_FORCE
+#endif
            :: !IN(NOINBOX, OF(h)) && up[h] -> check_granted(h); unqueue(h); K = h;
               if
               :: msg[h] = IN_FORCE
@@ -312,10 +327,9 @@ inline end_turn(c) {              /* the token is never sent again in an acquire
 #ifdef PATIENT
   patient[c] = 0;
 #endif
-  if
-  :: doubt[h] -> duty[h] = 1
-  :: else
-  fi;
+#ifndef M_NODUTY
+  if :: doubt[h] -> duty[h] = 1 :: else fi;
+#endif
 #ifndef M_RETIRE
   if :: duty[h] -> up[h] = 0; stayed[h] = 0 :: else fi;   /* its inbox is closed; the next turn has another name */
 #endif
@@ -397,7 +411,11 @@ end: do
        asked[c] = POLL; if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
 #endif
   :: atomic { (state[c] == WAITING || state[c] == LAST) && yours[c] -> believe(c) }
-  :: atomic { (state[c] == WAITING || state[c] == LAST) && BELIEVED(msg[TOKEN(c)]) -> believe(c) }
+  :: atomic { (state[c] == WAITING || state[c] == LAST) && BELIEVED(msg[TOKEN(c)]) ->
+#ifdef M_HINT
+       hinted[c] = 1;
+#endif
+       believe(c) }
 #ifdef M_OLD
   :: atomic { state[c] == WAITING && c < S && msg[c + N - N * second[c]] -> msg[c + N - N * second[c]] = 0; believe(c) }
   :: atomic { OVER(c) && msg[c] -> msg[c] = 0 }
@@ -415,7 +433,11 @@ end: do
               ; wait_left[c] = 1
 #endif
      }
-  :: atomic { state[c] == HOLDING -> state[c] = LEAVING }     /* released, or its deadline has come */
+  :: atomic { state[c] == HOLDING -> state[c] = LEAVING
+#ifdef M_HINT
+       ; hinted[c] = 0
+#endif
+     }     /* released, or its deadline has come */
   :: atomic { state[c] == LEAVING && !IN(SLOW, c) -> serve_leave(c) }
   /* what befalls it */
   :: atomic { breaks < BREAKS && IN(BREAKING, c) && BUSY_LINE(c) && state[c] != DEAD && LATE_ROOM(TOKEN(c)) ->
@@ -452,6 +474,9 @@ end: do
        if :: leave(t) :: skip fi;  /* or it never arrives */
        late_leave[t] = 0; settle(t) }
   :: atomic { doubt[t] -> doubt[t] = 0; late_polls[t] = 0; late_last[t] = 0; settle(t) }   /* not-after: refused from now on */
+#ifdef M_RELEASED
+  :: atomic { duty[t] && doubt[t] && K == t -> leave(t); duty[t] = 0 }
+#endif
   :: atomic { duty[t] && doubt[t] && (K == t || ENTRIES(t)) -> leave(t) }      /* at once: not the last word */
 #ifdef M_LASTWORD
   :: atomic { duty[t] -> leave(t); duty[t] = 0; settle(t) }
@@ -463,7 +488,7 @@ end: do
 proctype world() {
   byte t = 0;
 end: do
-  :: atomic { K != FREE && !HOLDS(K) && MAY_EXPIRE(K) ->
+  :: atomic { K != FREE && !BELIEF_LASTS(K) && MAY_EXPIRE(K) ->
        t = K; K = FREE;
 #ifdef EXPIRES
        if :: state[OF(t)] != DEAD -> expired++ :: else fi;
