@@ -109,7 +109,7 @@ byte late_leave[NT];              /* a release or leave: 1, or 2 if the poll is 
 #define WAITING 1
 #define LAST 2                    /* has asked for the last time */
 #define HOLDING 3                 /* believes that the lease is its own */
-#define LEAVING 4                 /* a release or leave is on the connection, behind asked[] */
+#define LEAVING 4                 /* its release or leave is on the connection, behind asked[] */
 #define DEAD 5
 byte state[N];
 byte second[N];                   /* which of its tokens this turn has */
@@ -370,120 +370,139 @@ inline begin_turn(c, s) {
 #endif
   if :: IN(NOINBOX, c) -> skip :: else -> up[TOKEN(c)] = 1 fi }
 
-inline serve_poll(c) {
-  acquire(TOKEN(c), asked[c]);
-  if
-  :: K == TOKEN(c) && (state[c] == WAITING || state[c] == LAST) -> yours[c] = 1
-#ifdef M_ORDER
-  :: K != TOKEN(c) && msg[TOKEN(c)] == EXPIRED -> msg[TOKEN(c)] = OUTDATED
-#endif
-  :: else
-  fi;
-  asked[c] = NOTHING;
-  if :: state[c] == LAST && !yours[c] -> end_turn(c) :: else fi }
-
-inline serve_leave(c) {
-#ifdef M_LEAVE
-  if :: wait_left[c] -> unqueue(TOKEN(c)) :: else -> leave(TOKEN(c)) fi;
-  wait_left[c] = 0;
-#else
-  leave(TOKEN(c));
-#endif
-  end_turn(c) }
-
 #if defined(RESUB) && !defined(M_NORESUB)
 #define MAY_POLL(c) (up[TOKEN(c)] || IN(NOINBOX, c))
 #else
 #define MAY_POLL(c) (1)
 #endif
+#define SENT(c) if :: IN(SLOW, c) -> skip :: else -> then = POLL_RUNS fi
 #define BUSY_LINE(c) (asked[c] != NOTHING || yours[c] || state[c] == LEAVING)
 #define LATE_ROOM(t) (late_polls[t] < 2 && !late_last[t] && late_leave[t] == 0)
 
+/* One step: what happens, and what the server makes of it at once. */
+#define POLL_RUNS 1
+#define LEAVE_RUNS 2
+#define TURN_ENDS 3
 proctype client(byte c) {
-end: do
-  :: atomic { state[c] == IDLE && USABLE(c) -> begin_turn(c, 0); if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
+  byte then = 0;
+end: do :: atomic {
+  if
+  :: state[c] == IDLE && USABLE(c) -> begin_turn(c, 0); SENT(c)
 #if S > 0
-  :: atomic { state[c] == IDLE && c < S && !USABLE(c) && USABLE(c + N) ->
-       begin_turn(c, 1); if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
+  :: state[c] == IDLE && c < S && !USABLE(c) && USABLE(c + N) -> begin_turn(c, 1); SENT(c)
 #endif
 #ifndef M_NOPOLL
-  :: atomic { state[c] == WAITING && asked[c] == NOTHING && !yours[c] && MAY_POLL(c) ->
-       asked[c] = POLL; if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
+  :: state[c] == WAITING && asked[c] == NOTHING && !yours[c] && MAY_POLL(c) -> asked[c] = POLL; SENT(c)
 #endif
-  :: atomic { (state[c] == WAITING || state[c] == LAST) && yours[c] -> believe(c) }
-  :: atomic { (state[c] == WAITING || state[c] == LAST) && BELIEVED(msg[TOKEN(c)]) ->
+  :: (state[c] == WAITING || state[c] == LAST) && (yours[c] || BELIEVED(msg[TOKEN(c)])) ->
 #ifdef M_HINT
-       hinted[c] = 1;
+     hinted[c] = !yours[c];
 #endif
-       believe(c) }
+     believe(c)
 #ifdef M_OLD
-  :: atomic { state[c] == WAITING && c < S && msg[c + N - N * second[c]] -> msg[c + N - N * second[c]] = 0; believe(c) }
-  :: atomic { OVER(c) && msg[c] -> msg[c] = 0 }
+  :: state[c] == WAITING && c < S && msg[c + N - N * second[c]] -> msg[c + N - N * second[c]] = 0; believe(c)
+  :: OVER(c) && msg[c] -> msg[c] = 0
 #if S > 0
-  :: atomic { c < S && OVER(c + N) && msg[c + N] -> msg[c + N] = 0 }
+  :: c < S && OVER(c + N) && msg[c + N] -> msg[c + N] = 0
 #endif
 #endif
 #ifndef M_NORESUB
-  :: atomic { state[c] == WAITING && !up[TOKEN(c)] && !IN(NOINBOX, c) -> up[TOKEN(c)] = 1; other_form(TOKEN(c)) }
+  :: state[c] == WAITING && !up[TOKEN(c)] && !IN(NOINBOX, c) -> up[TOKEN(c)] = 1; other_form(TOKEN(c))
 #endif
-  :: atomic { state[c] == WAITING && asked[c] == NOTHING && !yours[c] && MAY_GIVE_UP(c) ->
-       asked[c] = LAST_POLL; state[c] = LAST; if :: IN(SLOW, c) :: else -> serve_poll(c) fi }
-  :: atomic { state[c] == WAITING && MAY_GIVE_UP(c) -> yours[c] = 0; state[c] = LEAVING
+  :: state[c] == WAITING && asked[c] == NOTHING && !yours[c] && MAY_GIVE_UP(c) ->
+     asked[c] = LAST_POLL; state[c] = LAST; SENT(c)
+  :: state[c] == WAITING && MAY_GIVE_UP(c) ->
+     yours[c] = 0; state[c] = LEAVING;
 #ifdef M_LEAVE
-              ; wait_left[c] = 1
+     wait_left[c] = 1
 #endif
-     }
-  :: atomic { state[c] == HOLDING -> state[c] = LEAVING
+  :: state[c] == HOLDING -> state[c] = LEAVING;             /* released, or its deadline has come */
 #ifdef M_HINT
-       ; hinted[c] = 0
+     hinted[c] = 0
 #endif
-     }     /* released, or its deadline has come */
-  :: atomic { state[c] == LEAVING && !IN(SLOW, c) -> serve_leave(c) }
-  /* what befalls it */
-  :: atomic { breaks < BREAKS && IN(BREAKING, c) && BUSY_LINE(c) && state[c] != DEAD && LATE_ROOM(TOKEN(c)) ->
-       breaks++; give_up_connection(c);
-       if :: state[c] == LAST || state[c] == LEAVING -> end_turn(c) :: else fi }
-  :: atomic { downs < DOWNS && state[c] != IDLE && state[c] != DEAD && up[TOKEN(c)] ->
-       downs++; up[TOKEN(c)] = 0; stayed[TOKEN(c)] = 0; msg[TOKEN(c)] = 0 }
-  :: atomic { crashes < CRASHES && IN(CRASHING, c) && state[c] != DEAD && state[c] != IDLE && LATE_ROOM(TOKEN(c)) ->
-       crashes++; give_up_connection(c); state[c] = DEAD; msg[TOKEN(c)] = 0; duty[c] = 0;
-       if :: c < S -> duty[c + N] = 0 :: else fi }
-  :: atomic { state[c] == DEAD && up[TOKEN(c)] -> up[TOKEN(c)] = 0; stayed[TOKEN(c)] = 0 }   /* seen by the server */
-  od }
 
-/* The server executes what the clients' connections carry. */
-proctype connection(byte c) {
-end: do
-  :: atomic { asked[c] != NOTHING -> serve_poll(c) }
+  /* The server executes what the connection carries. */
+  :: asked[c] != NOTHING && IN(SLOW, c) -> then = POLL_RUNS
+  :: state[c] == LEAVING && asked[c] == NOTHING -> then = LEAVE_RUNS
 #ifdef M_OVERTAKE
-  :: atomic { state[c] == LEAVING && asked[c] == POLL -> late_polls[TOKEN(c)]++; asked[c] = NOTHING; serve_leave(c) }
+  :: state[c] == LEAVING && asked[c] == POLL -> late_polls[TOKEN(c)]++; asked[c] = NOTHING; then = LEAVE_RUNS
 #endif
-  :: atomic { state[c] == LEAVING && asked[c] == NOTHING -> serve_leave(c) }
-  od }
+
+  /* What befalls the client. */
+  :: breaks < BREAKS && IN(BREAKING, c) && BUSY_LINE(c) && state[c] != DEAD && LATE_ROOM(TOKEN(c)) ->
+     breaks++; give_up_connection(c);
+     if :: state[c] == LAST || state[c] == LEAVING -> then = TURN_ENDS :: else fi
+  :: downs < DOWNS && state[c] != IDLE && state[c] != DEAD && up[TOKEN(c)] ->
+     downs++; up[TOKEN(c)] = 0; stayed[TOKEN(c)] = 0; msg[TOKEN(c)] = 0
+  :: crashes < CRASHES && IN(CRASHING, c) && state[c] != DEAD && state[c] != IDLE && LATE_ROOM(TOKEN(c)) ->
+     crashes++; give_up_connection(c); state[c] = DEAD; msg[TOKEN(c)] = 0; duty[c] = 0;
+     if :: c < S -> duty[c + N] = 0 :: else fi
+  :: state[c] == DEAD && up[TOKEN(c)] -> up[TOKEN(c)] = 0; stayed[TOKEN(c)] = 0   /* its inbox is seen closed */
+  fi;
+
+  if
+  :: then == POLL_RUNS ->
+     acquire(TOKEN(c), asked[c]);
+     if
+     :: K == TOKEN(c) && (state[c] == WAITING || state[c] == LAST) -> yours[c] = 1
+#ifdef M_ORDER
+     :: K != TOKEN(c) && msg[TOKEN(c)] == EXPIRED -> msg[TOKEN(c)] = OUTDATED
+#endif
+     :: else
+     fi;
+     asked[c] = NOTHING;
+     if :: state[c] == LAST && !yours[c] -> then = TURN_ENDS :: else fi
+  :: then == LEAVE_RUNS ->
+#ifdef M_LEAVE
+     if :: wait_left[c] -> unqueue(TOKEN(c)) :: else -> leave(TOKEN(c)) fi;
+     wait_left[c] = 0;
+#else
+     leave(TOKEN(c));
+#endif
+     then = TURN_ENDS
+  :: else
+  fi;
+  if :: then == TURN_ENDS -> end_turn(c) :: else fi;
+  then = 0 }
+  od
+}
 
 /* What is left of a token: late requests, the not-after, and the orphan machinery. */
+#define LAST_LEAVE_RUNS 3
 proctype remains(byte t) {
-end: do
-  :: atomic { late_polls[t] > 0 -> acquire(t, POLL); late_polls[t]--
-#ifdef FORMS
-       ; if :: queued[t] && changed[t] -> older[t] = 1; unqueue(t) :: skip fi   /* sent before the name changed? */
-#endif
-       ; settle(t) }
-  :: atomic { late_last[t] -> acquire(t, LAST_POLL); late_last[t] = 0; settle(t) }
-  :: atomic { late_leave[t] == 1 || (late_leave[t] == 2 && !LATE(t)) ->
-       if :: leave(t) :: skip fi;  /* or it never arrives */
-       late_leave[t] = 0; settle(t) }
-  :: atomic { doubt[t] -> doubt[t] = 0; late_polls[t] = 0; late_last[t] = 0; settle(t) }   /* not-after: refused from now on */
-#ifdef M_RELEASED
-  :: atomic { duty[t] && doubt[t] && K == t -> leave(t); duty[t] = 0 }
-#endif
-  :: atomic { duty[t] && doubt[t] && (K == t || ENTRIES(t)) -> leave(t) }      /* at once: not the last word */
+  byte then = 0, how = NOTHING;
+end: do :: atomic {
+  if
+  :: late_polls[t] > 0 -> late_polls[t]--; how = POLL; then = POLL_RUNS
+  :: late_last[t] -> late_last[t] = 0; how = LAST_POLL; then = POLL_RUNS
+  :: late_leave[t] == 1 || (late_leave[t] == 2 && !LATE(t)) -> late_leave[t] = 0; then = LEAVE_RUNS
+  :: late_leave[t] != 0 -> late_leave[t] = 0                                    /* it never arrives */
+  :: doubt[t] -> doubt[t] = 0; late_polls[t] = 0; late_last[t] = 0              /* not-after: refused from now on */
+  :: duty[t] && doubt[t] && (K == t || ENTRIES(t)) -> then = LEAVE_RUNS         /* at once: not the last word */
 #ifdef M_LASTWORD
-  :: atomic { duty[t] -> leave(t); duty[t] = 0; settle(t) }
+  :: duty[t] -> then = LAST_LEAVE_RUNS
+#elif defined(M_RELEASED)
+  :: duty[t] && (!doubt[t] || K == t) -> then = LAST_LEAVE_RUNS
 #else
-  :: atomic { duty[t] && !doubt[t] -> leave(t); duty[t] = 0; settle(t) }
+  :: duty[t] && !doubt[t] -> then = LAST_LEAVE_RUNS
 #endif
-  od }
+  fi;
+
+  if
+  :: then == POLL_RUNS ->
+     acquire(t, how); how = NOTHING;
+#ifdef FORMS
+     if :: queued[t] && changed[t] -> older[t] = 1; unqueue(t) :: skip fi       /* sent before the name changed? */
+#endif
+  :: then == LEAVE_RUNS || then == LAST_LEAVE_RUNS ->
+     leave(t);
+     if :: then == LAST_LEAVE_RUNS -> duty[t] = 0 :: else fi
+  :: else
+  fi;
+  then = 0;
+  settle(t) }
+  od
+}
 
 proctype world() {
   byte t = 0;
@@ -516,7 +535,7 @@ init {
     i = 0;
     do :: i == NT -> break :: else -> order[i] = NONE; i++ od;
     i = 0;
-    do :: i == N -> break :: else -> run client(i); if :: IN(SLOW, i) -> run connection(i) :: else fi; i++ od;
+    do :: i == N -> break :: else -> run client(i); i++ od;
     i = 0;
     do :: i == NT -> break :: else -> if :: MAY_BE_LATE(i) -> run remains(i) :: else fi; i++ od;
     i = 0;
