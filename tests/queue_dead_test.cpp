@@ -48,6 +48,33 @@ TEST_F(QueueOfTheDead, OneThatHasWaitedLongAndStillAsksIsAlive) {
   EXPECT_EQ(queued_tokens(), rest);
 }
 
+TEST_F(QueueOfTheDead, OneThatHasWaitedLongAndTakesTheFreeLeaseLeavesNoSignOfLife) {
+  hold();
+  const RawAsk old = stale("old");
+  ask(old);
+  ASSERT_TRUE(truth.exists(seen));
+  truth.del(key);
+  EXPECT_EQ(ask(old).elements.at(0).integer, 1);
+  EXPECT_EQ(holder(), "old");
+  EXPECT_FALSE(truth.exists(seen));
+  EXPECT_FALSE(truth.exists(queue));
+}
+
+TEST_F(QueueOfTheDead, OneThatNoFenceIsLeftForStaysAndKeepsNobodyWaiting) {
+  hold();
+  Waiter a(store, key, "a", 30s, static_cast<std::uint64_t>(highest_fencing_token)), b(store, key, "b");
+  a.enqueue();
+  b.enqueue();
+  release();
+  EXPECT_FALSE(truth.exists(key));
+  only<Granted>(b.ask());
+  EXPECT_EQ(holder(), b.token());
+  const Tokens rest{a.token()};
+  EXPECT_EQ(queued_tokens(), rest);
+  EXPECT_EQ(only<Error>((release(b.token()), a.ask())).code, Errc::server_error);
+  a.seat().leave(ample());
+}
+
 TEST_F(QueueOfTheDead, OneThatHasStoppedAskingIsPassedOver) {
   hold();
   ask(stale("old"));
