@@ -153,9 +153,9 @@ TEST(WaitPlan, ExtremePlacesAreAskedForAgainWithinAHeartbeatAndNeverAtOnce) {
           WaitPlan::Place place = place_at({}, remaining, ahead);
           place.foreign = foreign;
           const WaitPlan plan = in_line(terms, place);
-          EXPECT_GT(pause_of(plan, start), 1ms);
           EXPECT_LE(pause_of(plan, start), plan.heartbeat());
-          if (remaining > 1h && !foreign) EXPECT_GE(pause_of(plan, start), plan.heartbeat() * 9 / 10);
+          const bool only_shows_life = remaining > 1h && !foreign;
+          EXPECT_GE(pause_of(plan, start), only_shows_life ? plan.heartbeat() * 9 / 10 : Millis(2));
         }
       }
     }

@@ -105,7 +105,7 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
       for (const auto word : {waiter->how, waiter->member, waiter->arrival, waiter->lifetime, waiter->inbox}) {
         words.at(size++) = word;
       }
-      if (!waiter->former_member.empty()) words.at(size++) = waiter->former_member;
+      if (!waiter->former.empty()) words.at(size++) = waiter->former;
     }
     ScriptAnswer answer =
         redlease::run(connection, {Scripts::acquire, 4, std::span(words).first(size)}, limits, clock_);

@@ -40,8 +40,7 @@ const std::string& RedisDoubt::withdrawal() {
 
 Acquisition RedisDoubt::retry(const AcquireRequest& request, const Limits& limits) {
   // Whoever waited does so no longer.
-  const RedisCalls::Waiter leaving{
-      .how = "l", .member = member_, .arrival = "0", .lifetime = "0", .inbox = "-", .former_member = {}};
+  const RedisCalls::Waiter leaving{.how = "l", .member = member_, .arrival = "0", .lifetime = "0", .inbox = "-"};
   RedisCalls::Attempt attempt = calls_.attempt(*connection_, request, limits, member_.empty() ? nullptr : &leaving);
   settled_ = true;
   if (std::holds_alternative<Granted>(attempt.outcome) || std::holds_alternative<Busy>(attempt.outcome)) {

@@ -55,7 +55,7 @@ void RedisSeat::write_member(Ask how, std::string_view lifetime) {
   }
   member.append(request_.label);
   if (member == member_) return;
-  former_member_ = std::exchange(member_, std::move(member));
+  former_ = std::exchange(member_, std::move(member));
 }
 
 RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::string_view lifetime,
@@ -72,7 +72,7 @@ RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::str
                                   .arrival = arrival,
                                   .lifetime = lifetime,
                                   .inbox = hears ? std::string_view(inbox_->name()) : "-",
-                                  .former_member = former_member_};
+                                  .former = former_};
   return calls_.attempt(connection, request_, limits, &waiter);
 }
 

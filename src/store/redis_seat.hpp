@@ -43,7 +43,8 @@ class RedisSeat final : public Seat {
   Inboxes& inboxes_;
   AcquireRequest request_;
   const OwnerToken token_{OwnerToken::generate()};
-  std::string member_, former_member_;  // of the queue; the former one if an inbox came or went
+  std::string member_;  // of the queue
+  std::string former_;  // what it was before the inbox came or went
   std::int64_t arrival_{0};
   std::unique_ptr<Inbox> inbox_;
   bool hears_{inbox_ != nullptr};         // it is connected, as far as we know

@@ -67,7 +67,7 @@ if s.err then return {-2,'SET',s.err,M} end
 
 // `how` is nil for a try. For waiters it is 'q' (a place in the queue) or 'l' (leave it), and place(remaining, holder,
 // now, nows) is what they are answered when another holds the lease. ARGV: member, arrival (0: now), lifetime in ms,
-// inbox (-: none), and the member that this one replaces, if there was one.
+// inbox (-: none), and the member of before if that was another: one token has one place.
 inline constexpr std::string_view acquire_place = R"(local how=ARGV[6]
 local place
 if how then place=function(p,who,now,nows)
@@ -86,8 +86,8 @@ if arr=='0' then
 arr=nows
 if z==0 then arr=string.format('%.0f',tonumber(pcall('ZSCORE',Q,mem)) or now) end
 elseif now-arr>=life*333 or now<arr+0 then
-pcall('HSET',W,tok,string.format('%.0f',now/1000+life))
-pcall('PEXPIRE',W,3600000)
+local h=pcall('HSET',W,tok,string.format('%.0f',now/1000+life))
+if type(h)=='number' then pcall('PEXPIRE',W,3600000) end
 end
 local n=pcall('ZRANK',Q,mem)
 local heard=1
@@ -159,7 +159,7 @@ inline constexpr std::string_view over_grant = R"(local keep=string.format('%.0f
 hpx,hwho=subs and wttl or keep,who
 local s=f<=9007199254740990 and pcall('SET',M,fs..' '..w..' '..nows..' '..who,'PX',px)
 if s and not s.err then s=pcall('SET',K,w,'PX',hpx) end
-if not s or s.err then pcall('ZADD',Q,e[2],h) left=0 break end
+if not s or s.err then pcall('ZADD',Q,e[2],h) pcall('PEXPIRE',Q,3600000) left=0 break end
 if subs then
 if type(pcall('PUBLISH',C,w..' '..fs..' '..nows..' '..K))~='number' then pcall('PEXPIRE',K,keep) end
 elseif box~='-' then pcall('PUBLISH',C,w) end
@@ -239,7 +239,7 @@ inline constexpr std::string_view release_over_begin = R"(if not now then
 m=pcall('GET',M)
 if type(m)=='table' then m=false end
 t=pcall('TIME')
-if t.err then pcall('ZADD',Q,e[2],h) break end
+if t.err then pcall('ZADD',Q,e[2],h) pcall('PEXPIRE',Q,3600000) break end
 now=t[1]*1000000+t[2]
 nows=string.format('%.0f',now)
 end
