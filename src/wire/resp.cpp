@@ -110,9 +110,7 @@ struct ReplyBuilder {
   }
 
   // RESP2 has nil texts and nil arrays; a nil of its own type is RESP3.
-  static void* nil(const redisReadTask* task) noexcept {
-    return task->type == REDIS_REPLY_NIL ? nullptr : place(task);
-  }
+  static void* nil(const redisReadTask* task) noexcept { return task->type == REDIS_REPLY_NIL ? nullptr : place(task); }
 
   static void free(void*) noexcept {}  // all replies belong to the ReplyReader
 
