@@ -63,7 +63,7 @@ std::optional<long long> acquire_code(const Reply& reply) noexcept {
 }  // namespace
 
 bool is_release_answer(const Reply& reply) noexcept {
-  return reply.kind == Reply::Kind::integer && reply.integer >= -1 && reply.integer <= 1;
+  return reply.kind == Reply::Kind::integer && reply.integer >= -1 && reply.integer <= 2;
 }
 
 Error about(std::string_view verb, std::string_view key, Error error) {
@@ -173,8 +173,9 @@ Released RedisCalls::release(std::string_view key, std::string_view token, const
   const ReleaseCall call(key, token, member, ping);
   ScriptAnswer answer = run(call, limits, AfterDoubt::again, [&](const Reply& reply, bool doubted) {
     if (!is_release_answer(reply)) return false;
-    if (reply.integer == 1) {
+    if (reply.integer >= 1) {
       released.outcome = ReleaseOutcome::released;
+      released.unheard = reply.integer == 2;
     } else if (doubted) {
       released.outcome = ReleaseOutcome::unknown;
       released.error = about(

@@ -88,7 +88,7 @@ class RedisCalls {
   const Clock& clock_;
 };
 
-// 1, 0 or -1, as renewals and releases answer.
+// 2, 1, 0 or -1, as renewals and releases answer.
 bool is_release_answer(const Reply&) noexcept;
 
 // "acquire "invoices": …"

@@ -76,7 +76,7 @@ Released RedisDoubt::withdraw_behind(const Limits& limits) {
   if (answer.reply != nullptr && !is_release_answer(*answer.reply)) not_understood(answer, *connection_);
   if (answer.reply != nullptr) {
     settled_ = true;
-    if (answer.reply->integer == 1) return {ReleaseOutcome::released, {}, {}};
+    if (answer.reply->integer >= 1) return {ReleaseOutcome::released, {}, {}};
     return {ReleaseOutcome::not_held, cause_of(answer.reply->integer), {}};
   }
   if (connection_->broken() && !connection_->dead()) {

@@ -29,6 +29,17 @@ struct RedisStore::State {
   PerProcess<Inboxes> inboxes;
 
   RedisCalls calls() { return {pool.get(), clock}; }
+
+  Released release(std::string_view key, std::string_view token, const Limits& limits, bool ping) {
+    Released released = calls().release(key, token, limits, {}, ping);
+    if (released.unheard) {
+      inboxes.get().refused(about("release", key,
+                                  {Errc::denied, concat({endpoint.display,
+                                                         " does not let this user tell the next in the queue (PUBLISH, "
+                                                         "PUBSUB NUMSUB), whose turn is kept until it asks"})}));
+    }
+    return released;
+  }
 };
 
 namespace {
@@ -135,11 +146,11 @@ Renewal RedisStore::adopt(std::string_view key, std::string_view token, Millis t
 }
 
 Released RedisStore::release(std::string_view key, std::string_view token, const Limits& limits) {
-  return state_->calls().release(key, token, limits);
+  return state_->release(key, token, limits, false);
 }
 
 Released RedisStore::hand_over(std::string_view key, std::string_view token, const Limits& limits) {
-  return state_->calls().release(key, token, limits, {}, true);
+  return state_->release(key, token, limits, true);
 }
 
 Result<LeaseInfo> RedisStore::inspect(std::string_view key, const Limits& limits) {
@@ -174,7 +185,7 @@ Result<bool> RedisStore::break_lease(std::string_view key, const Limits& limits)
   std::size_t too_long = 0;
   ScriptAnswer answer =
       state_->calls().run({Scripts::break_lease, 4, words}, limits, AfterDoubt::tell, [&](const Reply& reply, bool) {
-        removed = reply.kind == Reply::Kind::integer && reply.integer == 1;
+        removed = reply.kind == Reply::Kind::integer && reply.integer >= 1;
         const bool refused = has_shape(reply, "ii");
         if (refused) too_long = static_cast<std::size_t>(reply.items[1].integer) + 1;
         return refused || is_release_answer(reply);

@@ -227,7 +227,7 @@ Upkeep::Answer RedisUpkeep::answer_to(const Sent& sent, const Connection& connec
   Known& script = known(sent.verb);
   if (is_release_answer(connection.reply())) {
     if (script == Known::asked) script = Known::yes;
-    answer.said = connection.reply().integer == 1 ? Said::done : Said::not_ours;
+    answer.said = connection.reply().integer >= 1 ? Said::done : Said::not_ours;
     answer.cause = cause_of(connection.reply().integer);
     return answer;
   }

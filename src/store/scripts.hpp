@@ -133,9 +133,9 @@ local Q,W=KEYS[3],KEYS[4]
 
 // Hands K over to the first in the queue who can be told, or for whom it is kept until he asks: got=1, and hpx and hwho
 // are the new holder's. Those who are dead or cannot hear are passed over, at most 64 a call: then left is nil. The
-// fence of the new holder stands in M before K is his, and only then is he told. Needs Q and W, and in the middle what
-// is to be done before an entry is judged; one of the caller's own token is dropped.
-inline constexpr std::string_view over = R"(local got,hpx,hwho,left
+// fence of the new holder stands in M before K is his, and only then is he told; mute: that was refused. Needs Q and W,
+// and in the middle what is to be done before an entry is judged; one of the caller's own token is dropped.
+inline constexpr std::string_view over = R"(local got,hpx,hwho,left,mute
 for i=1,64 do
 local e=pcall('ZPOPMIN',Q)
 local h=e[1]
@@ -161,8 +161,14 @@ local s=f<=9007199254740990 and pcall('SET',M,fs..' '..w..' '..nows..' '..who,'P
 if s and not s.err then s=pcall('SET',K,w,'PX',hpx) end
 if not s or s.err then pcall('ZADD',Q,e[2],h) pcall('PEXPIRE',Q,3600000) left=0 break end
 if subs then
-if type(pcall('PUBLISH',C,w..' '..fs..' '..nows..' '..K))~='number' then pcall('PEXPIRE',K,keep) end
-elseif box~='-' then pcall('PUBLISH',C,w) end
+if type(pcall('PUBLISH',C,w..' '..fs..' '..nows..' '..K))~='number' then
+pcall('PEXPIRE',K,keep)
+mute=true
+end
+elseif box~='-' then
+pcall('PUBLISH',C,w)
+mute=true
+end
 got,left=1,0
 break
 end
@@ -230,6 +236,7 @@ inline constexpr std::string_view adopt_end = R"(return {1,fs}
 inline constexpr std::string_view release_head = R"(local K,M,Q,W,tok=KEYS[1],KEYS[2],KEYS[3],KEYS[4],ARGV[1]
 local pcall=redis.pcall
 local cur=pcall('GET',K)
+local said=1
 if cur==tok then
 local m,t,now,nows
 )";
@@ -245,7 +252,8 @@ nows=string.format('%.0f',now)
 end
 )";
 
-inline constexpr std::string_view release_over_end = R"(if not got then
+inline constexpr std::string_view release_over_end = R"(if mute then said=2 end
+if not got then
 local r=pcall('DEL',K)
 if type(r)=='table' then return {-2,'DEL',r.err,K} end
 end
@@ -256,7 +264,7 @@ if ARGV[2] then
 pcall('ZREM',Q,ARGV[2])
 pcall('HDEL',W,tok)
 end
-if cur==tok then return 1 end
+if cur==tok then return said end
 if type(cur)=='table' then return {-2,'GET',cur.err,K} end
 return cur and -1 or 0
 )";
@@ -283,11 +291,11 @@ local cur=pcall('GET',K)
 if type(cur)=='table' then return {-2,'GET',cur.err,K} end
 if not cur then return 0 end
 if #cur==0 or #cur>256 then return {-4,#cur} end
-local tok=cur
+local tok,said=cur,1
 local m,t,now,nows
 )";
 
-inline constexpr std::string_view break_end = R"(return 1
+inline constexpr std::string_view break_end = R"(return said
 )";
 
 inline constexpr std::string_view fenced_set = R"(local R,pcall=KEYS[1],redis.pcall
@@ -324,13 +332,14 @@ struct Scripts {
   // KEYS: lease, meta. ARGV: token, ttl. {1, fence} renewed · {0} gone · {-1} taken · {-3} no fence left
   static constexpr Script adopt{lua::Joined<lua::head, lua::adopt_mine, lua::lengthen, lua::look, lua::if_remembered,
                                             lua::adopt_fence, lua::fence, lua::remember_fence, lua::adopt_end>::view};
-  // ARGV: token; of a waiter also its member of the queue, which it leaves. 1 released · 0 gone · -1 taken
+  // ARGV: token; of a waiter also its member of the queue, which it leaves. 1 released · 2 released, and the
+  // next in the queue could not be told · 0 gone · -1 taken
   static constexpr Script release{
       lua::Joined<lua::release_head, lua::over, lua::release_over_begin, lua::over_if_alive, lua::fence,
                   lua::over_grant, lua::release_over_end, lua::release_end>::view};
   // {held, pttl, fence, since, now, holder and label, waiters, {member, arrival, …} of the first 100}
   static constexpr Script inspect{lua::Joined<lua::head, lua::look, lua::inspect>::view};
-  // 1 removed · 0 nothing there · {-4, size} the value is no token
+  // 1, or 2 as above, removed · 0 nothing there · {-4, size} the value is no token
   static constexpr Script break_lease{
       lua::Joined<lua::break_head, lua::over, lua::release_over_begin, lua::over_if_alive, lua::fence, lua::over_grant,
                   lua::release_over_end, lua::break_end>::view};

@@ -54,6 +54,7 @@ struct Released {
   ReleaseOutcome outcome{ReleaseOutcome::unavailable};
   std::optional<LossCause> cause{};  ///< of not_held: gone or taken
   Error error{};                     ///< of unknown and unavailable
+  bool unheard{false};               ///< released, and the next in the queue could not be told
 };
 
 /// A store's part of a Claim: what it needs to go behind the doubtful request. While it lives nothing is withdrawn.
