@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "queue_world.hpp"
+#include "trace_line.hpp"
 
 namespace redlease::testing_support {
 
@@ -134,11 +135,8 @@ void QueueWorld::broken(std::string what) {
 
 void QueueWorld::note(const Client* client, const char* what, std::uint64_t number) {
   if (trace_ == nullptr) return;
-  std::string line = std::to_string((now_ - (Deadline{} + 1h)).count() / 1'000) + " us: ";
-  if (client != nullptr) line += "client " + std::to_string(client->id) + " ";
-  line += what;
-  if (number != 0) line += " " + std::to_string(number);
-  trace_->push_back(std::move(line));
+  const std::string who = client == nullptr ? "" : "client " + std::to_string(client->id) + " ";
+  trace_->push_back(trace_line(now_, who, what, number));
 }
 
 }  // namespace redlease::testing_support
