@@ -50,7 +50,7 @@ AcquireResult LeaseMaker::hold(const Wish& wish, const OwnerToken& token, const 
   auto state = std::make_unique<Lease::State>(wish, token, Phase::held);
   state->acquired = granted.counted_from;
   state->fence = granted.fence;
-  state->doubts_until = doubts_until;
+  state->doubts_until = WholeSecond(doubts_until);
   state->contended = contended;
   state->count_from(granted.counted_from);
   const Deadline now = core.clock.now();

@@ -99,19 +99,39 @@ enum class Phase : std::uint8_t { adopted, held, lost, released };
 // "its deadline passed"
 std::string_view how(LossCause) noexcept;
 
+// A Deadline rounded up to a second of the LeaseClock, in half its size: there may be very many leases.
+class WholeSecond {
+ public:
+  WholeSecond() noexcept = default;
+  explicit WholeSecond(Deadline at) noexcept {
+    constexpr auto most = std::chrono::seconds(UINT32_MAX);
+    const auto since = at.time_since_epoch();
+    if (since >= most) {
+      seconds_ = UINT32_MAX;
+    } else if (since > LeaseClock::duration::zero()) {
+      seconds_ = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(since).count());
+    }
+  }
+  Deadline get() const noexcept {
+    return seconds_ == UINT32_MAX ? Deadline::max() : Deadline(std::chrono::seconds(seconds_));
+  }
+
+ private:
+  std::uint32_t seconds_{0};
+};
+
 // A lease and its verbs, for those that own one: see Lease, whose words they are.
 struct Lease::State {
   State(Tenure of, OwnerToken t, Phase p) : tenure(std::move(of)), token(std::move(t)), phase(p) {}
 
   Tenure tenure;
   OwnerToken token;
+  WholeSecond doubts_until{};  // until then, what was asked for it and not answered may still be carried out
   Phase phase;
-  bool loss_told{false};
-  bool contended{false};             // it was waited for, so others may wait as well
+  bool loss_told : 1 {false};
+  bool contended : 1 {false};        // it was waited for, so others may wait as well
   std::optional<LossCause> cause{};  // while held: what its deadline's passing will have been
   Deadline acquired{}, deadline{Deadline::min()};
-  // Until then, what was asked for it and not answered may still be carried out.
-  Deadline doubts_until{Deadline::min()};
   FencingToken fence{0};                // 0: none
   std::unique_ptr<Error> last_error{};  // null: none
 

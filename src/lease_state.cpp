@@ -135,7 +135,7 @@ ReleaseOutcome Lease::State::release() noexcept {
     cause.reset();
   }
   // Compared with when the release left: it may have overtaken what is spent by the time of its answer.
-  const bool late_comers = LeaseClock::now() < doubts_until;
+  const bool late_comers = LeaseClock::now() < doubts_until.get();
   Released released;
   try {
     const Limits limits{deadline_in(tenure.op_timeout), {}};
@@ -147,7 +147,7 @@ ReleaseOutcome Lease::State::release() noexcept {
   }
   const Deadline answered = now();
   if (late_comers || released.outcome == ReleaseOutcome::unknown || released.outcome == ReleaseOutcome::unavailable) {
-    orphan(late_comers ? doubts_until : Deadline::min());
+    orphan(late_comers ? doubts_until.get() : Deadline::min());
   }
   remember(std::move(released.error));
   Event event{.key = tenure.key.str(), .elapsed = answered - begun, .error = last_error.get()};
