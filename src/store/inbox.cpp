@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "concat.hpp"
-#include "redlease/observer.hpp"
 #include "redlease/types.hpp"
+#include "wire/open_connection.hpp"
 #include "wire/server_errors.hpp"
 
 namespace redlease {
@@ -37,23 +37,13 @@ void await(int readable, const Bell& bell, Deadline until) noexcept {
 
 }  // namespace
 
-bool is_for(std::string_view message, std::string_view token) noexcept {
-  return message.starts_with(token) && (message.size() == token.size() || message[token.size()] == ' ');
-}
-
 Subscription::Subscription(const Endpoint& endpoint, std::shared_ptr<Observer> observer)
     : endpoint_(endpoint), observer_(std::move(observer)), name_(fresh_name()) {}
 
 Seat::Subscribed Subscription::connect(const Limits& limits) {
   connection_.reset();
-  const Deadline begun = LeaseClock::now();
-  auto opened = Connection::open(endpoint_, limits);
+  auto opened = open_connection(endpoint_, observer_.get(), limits);
   error_ = opened.has_value() ? Error{} : opened.error();
-  if (observer_) {
-    observer_->connected({.server = endpoint_.display,
-                          .elapsed = LeaseClock::now() - begun,
-                          .error = opened.has_value() ? nullptr : &error_});
-  }
   if (!opened.has_value()) return Seat::Subscribed::no;
   std::unique_ptr<Connection> connection = std::move(opened).value();
   std::string& frame = connection->frame();

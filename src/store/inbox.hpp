@@ -59,8 +59,5 @@ class Subscription {
   Error error_;
 };
 
-// Whether a message is for this token.
-bool is_for(std::string_view message, std::string_view token) noexcept;
-
 }  // namespace v0
 }  // namespace redlease

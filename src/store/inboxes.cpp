@@ -13,6 +13,10 @@ inline namespace v0 {
 
 namespace {
 
+bool is_for(std::string_view message, std::string_view token) noexcept {
+  return message.starts_with(token) && (message.size() == token.size() || message[token.size()] == ' ');
+}
+
 class OwnInbox final : public Inbox {
  public:
   OwnInbox(const Endpoint& endpoint, std::shared_ptr<Observer> observer)

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <utility>
 
+#include "nap.hpp"
 #include "redlease/store/seat.hpp"
 #include "store/memory_state.hpp"
 
@@ -117,11 +118,9 @@ Seat::Heard MemoryStore::QueueSeat::listen(const Limits& limits) {
   const auto called = [&] { return self.standing == Standing::granted || self.standing == Standing::refused; };
   while (!limits.stop.stop_requested()) {
     if (called()) return heard(where, self);
-    const auto left = limits.deadline - LeaseClock::now();
+    const auto left = slice(limits.deadline);
     if (left <= LeaseClock::duration::zero()) return Silence::time_is_up;
-    // In slices: a wait of centuries overflows the library's clock arithmetic.
-    self.called.wait_for(where.mutex, limits.stop, std::min<LeaseClock::duration>(left, std::chrono::seconds(1)),
-                         called);
+    self.called.wait_for(where.mutex, limits.stop, left, called);
   }
   return Silence::stopped;
 }

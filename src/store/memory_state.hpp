@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "concat.hpp"
 #include "fork.hpp"
 #include "helper_names.hpp"
 #include "redlease/store/memory_store.hpp"
@@ -25,17 +26,17 @@ struct MemoryStore::State {
     const bool cancelled = limits.stop.stop_requested();
     if (!cancelled && LeaseClock::now() < limits.deadline) return std::nullopt;
     return Error{cancelled ? Errc::cancelled : Errc::timed_out,
-                 "a call to " + server + " was not begun; nothing was changed"};
+                 concat({"a call to ", server, " was not begun; nothing was changed"})};
   }
 
   Error holds(std::string_view key, std::string_view what) const {
-    std::string detail = "the key " + quoted(key) + " in " + server + " holds ";
-    return {Errc::not_a_lease, detail.append(what).append("; nothing was changed. Choose another name")};
+    return {Errc::not_a_lease, concat({"the key ", quoted(key), " in ", server, " holds ", what,
+                                       "; nothing was changed. Choose another name"})};
   }
   Error holds_no_lease(std::string_view key) const { return holds(key, "a fenced value, not a lease"); }
   Error no_fence_left(std::string_view key) const {
-    return {Errc::server_error, "the fence of " + quoted(key) + " in " + server +
-                                    " cannot grow beyond 2^53 - 2; nothing was granted. Choose another name"};
+    return {Errc::server_error, concat({"the fence of ", quoted(key), " in ", server,
+                                        " cannot grow beyond 2^53 - 2; nothing was granted. Choose another name"})};
   }
 
   const Clock& clock;

@@ -149,22 +149,29 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
   }
 }
 
-Acquisition RedisCalls::acquire(const AcquireRequest& request, const Limits& limits) const {
+RedisCalls::Attempt RedisCalls::attempt(const AcquireRequest& request, const Limits& limits,
+                                        const Waiter* waiter) const {
   for (int tries = 1;; ++tries) {
     auto lent = pool_.take(limits);
-    if (!lent.has_value()) return lent.error();
+    if (!lent.has_value()) return {lent.error(), {}};
     Pool::Lent& connection = lent.value();
-    Attempt attempt = this->attempt(*connection, request, limits);
-    if (auto* doubtful = std::get_if<Doubtful>(&attempt.outcome)) {
-      doubtful->doubt = std::make_unique<RedisDoubt>(*this, connection.keep(), request, attempt.spent_by);
-      return std::move(attempt.outcome);
+    Attempt attempt = this->attempt(*connection, request, limits, waiter);
+    if (std::holds_alternative<Doubtful>(attempt.outcome)) {
+      attempt.connection = connection.keep();
+      return attempt;
     }
     const auto* error = std::get_if<Error>(&attempt.outcome);
     const bool stale = error != nullptr && error->code == Errc::connection_closed && connection->dead();
-    if (!stale || !connection.used() || tries == 3 || LeaseClock::now() >= limits.deadline) {
-      return std::move(attempt.outcome);
-    }
+    if (!stale || !connection.used() || tries == 3 || LeaseClock::now() >= limits.deadline) return attempt;
   }
+}
+
+Acquisition RedisCalls::acquire(const AcquireRequest& request, const Limits& limits) const {
+  Attempt attempt = this->attempt(request, limits);
+  if (auto* doubtful = std::get_if<Doubtful>(&attempt.outcome)) {
+    doubtful->doubt = std::make_unique<RedisDoubt>(*this, std::move(attempt.connection), request, attempt.spent_by);
+  }
+  return std::move(attempt.outcome);
 }
 
 Released RedisCalls::release(std::string_view key, std::string_view token, const Limits& limits,

@@ -57,7 +57,7 @@ class RedisCalls {
     return answer;
   }
 
-  // One try for a lease; again on a fresh connection where one proved stale and nothing was executed.
+  // One try for a lease.
   Acquisition acquire(const AcquireRequest&, const Limits&) const;
 
   // `member`: of a waiter, its entry in the queue, which it leaves. `ping`: see ScriptCall.
@@ -72,16 +72,20 @@ class RedisCalls {
     std::string_view former{};  // its member of before, if that was another
   };
   struct Attempt {
-    Acquisition outcome;  // Doubtful without a doubt: the caller makes it, since the connection is his
+    Acquisition outcome;  // Doubtful without a doubt: the caller makes it, over the connection
     Deadline spent_by{};  // when the server will surely refuse the request if it has not executed it by then
     // Of a waiter that is busy: its place, and since when it has waited by the server's clock.
     std::optional<WaitPlan::Place> place{};
     std::int64_t arrival{0};
     bool hearing_unknown{false};  // the server does not tell whether it can reach the waiter's inbox
     bool no_queue{false};         // this user may not use the queue
+    // Of Doubtful over the pool: the one that owes the answer, or is dead.
+    std::unique_ptr<Connection> connection{};
   };
   // One acquire on this connection, behind whatever it owes.
   Attempt attempt(Connection&, const AcquireRequest&, const Limits&, const Waiter* = nullptr) const;
+  // The same over the pool; again on a fresh connection where one proved stale and nothing was executed.
+  Attempt attempt(const AcquireRequest&, const Limits&, const Waiter* = nullptr) const;
 
  private:
   Pool& pool_;

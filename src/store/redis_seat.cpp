@@ -58,14 +58,13 @@ void RedisSeat::write_member(Ask how, std::string_view lifetime) {
   former_ = std::exchange(member_, std::move(member));
 }
 
-RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::string_view lifetime,
-                                       const Limits& limits) {
-  if (how == Ask::once) return calls_.attempt(connection, request_, limits);
-  if (how != Ask::last) {
+RedisCalls::Attempt RedisSeat::attempt(Ask how, Millis lifetime_ms, const Limits& limits) {
+  const Decimal lifetime(lifetime_ms.count());
+  const Decimal arrival(arrival_);
+  if (how == Ask::queue || how == Ask::reserve) {
     in_queue_ = true;
     write_member(how, lifetime);
   }
-  const Decimal arrival(arrival_);
   const bool hears = how == Ask::queue && inbox_;
   const RedisCalls::Waiter waiter{.how = how == Ask::last ? "l" : "q",
                                   .member = member_,
@@ -73,38 +72,32 @@ RedisCalls::Attempt RedisSeat::attempt(Connection& connection, Ask how, std::str
                                   .lifetime = lifetime,
                                   .inbox = hears ? std::string_view(inbox_->name()) : "-",
                                   .former = former_};
-  return calls_.attempt(connection, request_, limits, &waiter);
+  const RedisCalls::Waiter* const as = how == Ask::once ? nullptr : &waiter;
+  if (!owed()) {
+    RedisCalls::Attempt attempt = calls_.attempt(request_, limits, as);
+    if (std::holds_alternative<Doubtful>(attempt.outcome)) {
+      saw_unanswered(std::move(attempt.connection), attempt.spent_by);
+    }
+    return attempt;
+  }
+  RedisCalls::Attempt attempt = calls_.attempt(*owing_, request_, limits, as);
+  if (std::holds_alternative<Doubtful>(attempt.outcome)) {
+    saw_unanswered(std::move(owing_), attempt.spent_by);
+  } else if (!owing_->broken()) {  // all that was asked on it is answered
+    owed_until_ = Deadline::min();
+    owing_.reset();
+  }
+  return attempt;
 }
 
-Seat::Answer RedisSeat::ask(Ask how, Millis lifetime_ms, const Limits& limits) {
-  const Decimal lifetime(lifetime_ms.count());
-  for (int tries = 1;; ++tries) {
-    if (no_queue_) how = Ask::once;
-    RedisCalls::Attempt attempt;
-    if (owed()) {
-      attempt = this->attempt(*owing_, how, lifetime, limits);
-      if (std::holds_alternative<Doubtful>(attempt.outcome)) {
-        saw_unanswered(std::move(owing_), attempt.spent_by);
-      } else if (!owing_->broken()) {  // all that was asked on it is answered
-        owed_until_ = Deadline::min();
-        owing_.reset();
-      }
-    } else {
-      auto lent = calls_.pool().take(limits);
-      if (!lent.has_value()) return settled({lent.error(), {}});
-      Pool::Lent& connection = lent.value();
-      attempt = this->attempt(*connection, how, lifetime, limits);
-      if (std::holds_alternative<Doubtful>(attempt.outcome)) saw_unanswered(connection.keep(), attempt.spent_by);
-      const auto* error = std::get_if<Error>(&attempt.outcome);
-      const bool stale = error != nullptr && error->code == Errc::connection_closed && connection->dead();
-      if (stale && connection.used() && tries < 3 && LeaseClock::now() < limits.deadline) continue;
-    }
-    if (!attempt.no_queue) return settled(std::move(attempt));
-    // Such a waiter asks again and again, as everybody does who does not know the queue.
-    inboxes_.refused(about("acquire", request_.key, std::get<Error>(std::move(attempt.outcome))));
-    no_queue_ = true;
-    in_queue_ = false;
-  }
+Seat::Answer RedisSeat::ask(Ask how, Millis lifetime, const Limits& limits) {
+  RedisCalls::Attempt attempt = this->attempt(no_queue_ ? Ask::once : how, lifetime, limits);
+  if (!attempt.no_queue) return settled(std::move(attempt));
+  // Such a waiter asks again and again, as everybody does who does not know the queue.
+  inboxes_.refused(about("acquire", request_.key, std::get<Error>(std::move(attempt.outcome))));
+  no_queue_ = true;
+  in_queue_ = false;
+  return settled(this->attempt(Ask::once, lifetime, limits));
 }
 
 Seat::Answer RedisSeat::settled(RedisCalls::Attempt attempt) {

@@ -33,7 +33,7 @@ class RedisSeat final : public Seat {
   std::unique_ptr<Doubt> doubt() override;
 
  private:
-  RedisCalls::Attempt attempt(Connection&, Ask, std::string_view lifetime, const Limits&);
+  RedisCalls::Attempt attempt(Ask, Millis lifetime, const Limits&);
   void write_member(Ask, std::string_view lifetime);
   bool owed() noexcept;
   void saw_unanswered(std::unique_ptr<Connection>, Deadline spent_by) noexcept;

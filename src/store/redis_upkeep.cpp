@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "concat.hpp"
-#include "redlease/observer.hpp"
 #include "store/redis_calls.hpp"
 #include "store/release_call.hpp"
 #include "store/scripts.hpp"
 #include "thread.hpp"
+#include "wire/open_connection.hpp"
 
 namespace redlease {
 inline namespace v0 {
@@ -66,15 +66,8 @@ void RedisUpkeep::connect(LeaseClock::duration limit) {
 }
 
 void RedisUpkeep::dial(LeaseClock::duration limit, const std::stop_token& stop) noexcept {
-  const Deadline begun = LeaseClock::now();
   try {
-    auto result = Connection::open(endpoint_, {deadline_after(begun, limit), stop});
-    if (observer_) {
-      observer_->connected({.server = endpoint_.display,
-                            .elapsed = LeaseClock::now() - begun,
-                            .error = result.has_value() ? nullptr : &result.error()});
-    }
-    opened(std::move(result));
+    opened(open_connection(endpoint_, observer_.get(), {deadline_in(limit), stop}));
   } catch (const std::bad_alloc&) {
     opened({{Errc::connect_failed, {}}});
   }

@@ -1,6 +1,5 @@
 #include "store/shared_inbox.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -15,12 +14,6 @@ namespace {
 constexpr Millis patience{1'000};  // with one attempt to connect
 constexpr Millis linger{500};      // without a waiter
 constexpr Millis after_refusal{5'000};
-
-// What is left of the limits, in a slice: a wait of centuries overflows the library's clock arithmetic.
-LeaseClock::duration slice(const Limits& limits) noexcept {
-  return std::clamp<LeaseClock::duration>(limits.deadline - std::min(limits.deadline, LeaseClock::now()), {},
-                                          std::chrono::seconds(1));
-}
 
 }  // namespace
 
@@ -55,7 +48,7 @@ Seat::Subscribed SharedInbox::Ticket::connect(const Limits& limits) {
   const std::size_t attempts = all.attempts_;
   while (all.state_ != State::up && all.attempts_ == attempts && !limits.stop.stop_requested() &&
          LeaseClock::now() < limits.deadline) {
-    all.changed_.wait_for(all.mutex_, limits.stop, slice(limits), [&]() REDLEASE_REQUIRES(all.mutex_) {
+    all.changed_.wait_for(all.mutex_, limits.stop, slice(limits.deadline), [&]() REDLEASE_REQUIRES(all.mutex_) {
       return all.state_ == State::up || all.attempts_ != attempts;
     });
   }
@@ -73,7 +66,7 @@ Inbox::Heard SharedInbox::Ticket::listen(const std::string&, const Limits& limit
     if (all.losses_ != seen_losses_) return {Seat::Silence::inbox_lost, {}};
     if (limits.stop.stop_requested()) return {Seat::Silence::stopped, {}};
     if (LeaseClock::now() >= limits.deadline) return {Seat::Silence::time_is_up, {}};
-    woken_.wait_for(all.mutex_, limits.stop, slice(limits), [&]() REDLEASE_REQUIRES(all.mutex_) {
+    woken_.wait_for(all.mutex_, limits.stop, slice(limits.deadline), [&]() REDLEASE_REQUIRES(all.mutex_) {
       return message_.has_value() || all.losses_ != seen_losses_;
     });
   }

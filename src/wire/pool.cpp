@@ -9,7 +9,8 @@
 
 #include "concat.hpp"
 #include "mutex.hpp"
-#include "redlease/observer.hpp"
+#include "nap.hpp"
+#include "wire/open_connection.hpp"
 
 namespace redlease {
 inline namespace v0 {
@@ -54,9 +55,7 @@ Result<Pool::Lent> Pool::take(const Limits& limits) {
                       " were in use until the limit; nothing was sent. Raise ClientOptions::max_connections"})};
         }
         ++s.takers;
-        // In slices: a wait of centuries overflows the library's clock arithmetic.
-        s.given_back.wait_for(s.mutex, limits.stop,
-                              std::min<LeaseClock::duration>(limits.deadline - now, std::chrono::seconds(1)),
+        s.given_back.wait_for(s.mutex, limits.stop, slice(limits.deadline, now),
                               [&]() REDLEASE_REQUIRES(s.mutex) { return !s.idle.empty() || s.counted < bound_; });
         --s.takers;
       }
@@ -72,24 +71,15 @@ Result<Pool::Lent> Pool::take(const Limits& limits) {
       forget_one();
       continue;
     }
-    const Deadline begun = LeaseClock::now();
     std::optional<Error> error;
     try {
-      auto opened = Connection::open(endpoint_, limits);
-      if (opened.has_value()) {
-        found = std::move(opened).value();
-      } else {
-        error = opened.error();
-      }
+      auto opened = open_connection(endpoint_, observer_.get(), limits);
+      if (opened.has_value()) return Lent(*this, std::move(opened).value(), false);
+      error = opened.error();
     } catch (...) {
       forget_one();
       throw;
     }
-    if (observer_) {
-      observer_->connected(
-          {.server = endpoint_.display, .elapsed = LeaseClock::now() - begun, .error = error ? &*error : nullptr});
-    }
-    if (!error) return Lent(*this, std::move(found), false);
     forget_one();
     return *std::move(error);
   }
