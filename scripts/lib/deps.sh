@@ -2,6 +2,7 @@
 
 # package, and the command that makes it unnecessary ("-": only the package itself will do)
 build_packages="g++:g++ cmake:cmake ninja-build:ninja libhiredis-dev:- libssl-dev:-"
+tool_packages="libcli11-dev:- libfmt-dev:- nlohmann-json3-dev:-"
 server_packages="redis-server:redis-server"
 test_packages="ccache:ccache binutils:nm libgtest-dev:- libbenchmark-dev:- openssl:openssl prometheus:promtool"
 example_packages="libsqlite3-dev:-"

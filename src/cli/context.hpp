@@ -1,0 +1,60 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "redlease/client.hpp"
+#include "redlease/wire/endpoint.hpp"
+
+namespace redlease::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// What the command line says to every command, and how each speaks.
+class Context {
+ public:
+  /// Adds the options that every command knows.
+  explicit Context(CLI::App&);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  /// Commands set it while the command line is read; main() runs it.
+  std::function<int()> action;
+
+  /// How to reach the server; `base` brings what a command wants besides. Throws Failure (usage) for what is flawed.
+  Client client(ClientOptions base = {}) const;
+  /// The same for the wire layer. `memory:` is a Failure (usage): there is no server.
+  Endpoint endpoint() const;
+  /// `memory:` or `memory:name`: leases that end with this process.
+  bool in_memory() const { return url_.starts_with("memory:"); }
+  /// For people: the URL without user and password.
+  std::string server() const;
+  const std::string& prefix() const { return prefix_; }
+
+  bool json() const { return json_; }
+  bool quiet() const { return quiet_; }
+  /// One JSON document and a line end, on stdout. What is no UTF-8 is replaced.
+  static void print_json(const Json&);
+  /// For people, on stderr and not with --quiet. A line end is added.
+  void remark(std::string_view) const;
+
+ private:
+  std::string url_with_password() const;
+
+  std::string url_{"redis://127.0.0.1:6379"};
+  std::string password_file_;
+  std::string prefix_;
+  TlsOptions tls_;
+  bool json_{false}, quiet_{false};
+};
+
+/// An option that takes a duration (see parse_duration). `word`, if any, is another thing it may say: "forever".
+CLI::Option* add_duration(CLI::App&, const std::string& names, Millis& into, const std::string& help,
+                          std::string_view word = {});
+
+/// The URL with a password put in, percent-encoded. Throws Failure (usage) if it has one already.
+std::string with_password(const std::string& url, std::string_view password);
+
+}  // namespace redlease::cli

@@ -1,0 +1,31 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace redlease::cli {
+
+/// Writes to stdout at once. Throws Failure (no_output) if it cannot, the reader's having gone included: a token that
+/// nobody saw must not stay behind.
+void print(std::string_view);
+
+/// What comes from a server or another process, made fit for a terminal: control characters and what is not UTF-8 as
+/// \xNN.
+std::string printable(std::string_view);
+
+enum class Tint { plain, good, bad, warn, faint };
+
+/// How stdout and stderr may be written to. Colours only on a terminal, and not if NO_COLOR is set or TERM is "dumb".
+struct Screen {
+  explicit Screen(int descriptor);
+  bool terminal;
+  bool colours;
+  std::string tinted(Tint, std::string_view) const;
+  /// Of a terminal, in columns and rows; 80 by 24 if it does not tell.
+  int columns() const;
+  int rows() const;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace redlease::cli

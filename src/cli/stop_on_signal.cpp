@@ -1,0 +1,45 @@
+#include "cli/stop_on_signal.hpp"
+
+#include <pthread.h>
+
+#include <csignal>
+
+namespace redlease::cli {
+namespace {
+
+sigset_t endings() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, signal);  // USR1: from our destructor
+  return set;
+}
+
+// What was to be ignored when the tool began (nohup) stays so.
+bool ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+StopOnSignal::StopOnSignal() {
+  sigset_t set = endings();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  listener_ = std::jthread([this, set](const std::stop_token& over) {
+    while (!over.stop_requested()) {
+      int signal = 0;
+      if (::sigwait(&set, &signal) != 0 || signal == SIGUSR1 || ignored(signal)) continue;
+      int none = 0;
+      signal_.compare_exchange_strong(none, signal);
+      stop_.request_stop();
+    }
+  });
+}
+
+StopOnSignal::~StopOnSignal() {
+  listener_.request_stop();
+  ::pthread_kill(listener_.native_handle(), SIGUSR1);
+  listener_.join();
+}
+
+}  // namespace redlease::cli

@@ -1,0 +1,27 @@
+#pragma once
+#include <atomic>
+#include <stop_token>
+#include <thread>
+
+namespace redlease::cli {
+
+/// Turns SIGINT, SIGTERM and SIGHUP into a stop, so that a command which waits can leave in order. Make it before the
+/// first Client: threads made later must not take these signals themselves. One at a time.
+class StopOnSignal {
+ public:
+  StopOnSignal();
+  ~StopOnSignal();
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+
+  std::stop_token token() const { return stop_.get_token(); }
+  /// The one that came, or 0.
+  int signal() const noexcept { return signal_.load(); }
+
+ private:
+  std::stop_source stop_;
+  std::atomic<int> signal_{0};
+  std::jthread listener_;
+};
+
+}  // namespace redlease::cli

@@ -1,0 +1,205 @@
+// acquire, renew and release by the real binary.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "redlease/redlease.hpp"
+#include "support/raw_client.hpp"
+#include "support/redis_server.hpp"
+#include "tool/tool.hpp"
+
+namespace redlease {
+namespace {
+
+using Json = nlohmann::json;
+
+class ToolAcquire : public ::testing::Test {
+ protected:
+  ToolResult run(const std::vector<std::string>& arguments, ToolSetup setup = {}) {
+    setup.url = server_.url_unix();
+    return run_tool(arguments, setup);
+  }
+  std::string acquired(const std::string& key) {
+    const auto result = run({"acquire", key});
+    EXPECT_EQ(result.exit, 0) << result.err;
+    return result.out.substr(0, result.out.find('\n'));
+  }
+
+  RedisServer server_;
+  RawClient raw_{server_.unix_socket()};
+};
+
+TEST_F(ToolAcquire, PrintsTheTokenAloneAndTheLeaseStays) {
+  const auto result = run({"acquire", "nightly", "--ttl", "1m"});
+  EXPECT_EQ(result.exit, 0);
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.out, raw_.get("nightly").value() + "\n");
+  EXPECT_GT(raw_.pttl("nightly"), 50'000);
+}
+
+TEST_F(ToolAcquire, AsJsonTellsTokenFenceAndValidity) {
+  const auto result = run({"acquire", "nightly", "--ttl", "1m", "--json"});
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json.at("key"), "nightly");
+  EXPECT_EQ(json.at("token"), raw_.get("nightly").value());
+  EXPECT_GT(json.at("fence"), 0);
+  EXPECT_GT(json.at("valid_ms"), 50'000);
+  EXPECT_LE(json.at("valid_ms"), 60'000);
+}
+
+TEST_F(ToolAcquire, ThePrefixIsPartOfTheKeyOnTheServer) {
+  EXPECT_EQ(run({"acquire", "nightly", "--prefix", "billing:"}).exit, 0);
+  EXPECT_TRUE(raw_.exists("billing:nightly"));
+}
+
+TEST_F(ToolAcquire, AHeldKeyIsBusyAndSaysWhoHasIt) {
+  raw_.set("nightly", "someone");
+  const auto result = run({"acquire", "nightly"});
+  EXPECT_EQ(result.exit, 75);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "redlease: nightly is held by another, without an expiry\n");
+  const auto cron = run({"acquire", "nightly", "--busy-exit", "0", "--quiet"});
+  EXPECT_EQ(cron.exit, 0);
+  EXPECT_EQ(cron.out + cron.err, "");
+  const auto json = run({"acquire", "nightly", "--json"});
+  EXPECT_EQ(json.exit, 75);
+  EXPECT_EQ(Json::parse(json.out).at("error").at("code"), "busy");
+}
+
+TEST_F(ToolAcquire, WaitsUntilTheKeyIsFree) {
+  raw_.command({"SET", "nightly", "someone", "PX", "400"});
+  EXPECT_EQ(run({"acquire", "nightly", "--wait", "20s"}).exit, 0);
+  EXPECT_EQ(run({"acquire", "nightly", "--wait", "300ms"}).exit, 75);
+}
+
+TEST_F(ToolAcquire, AnInterruptedWaitEndsAtOnceAndLeavesNothing) {
+  raw_.set("nightly", "someone");
+  for (const auto& [signal, exit] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}}) {
+    Tool tool({"acquire", "nightly", "--wait", "forever"}, {.url = server_.url_unix()});
+    ASSERT_TRUE(becomes([&] { return raw_.exists("nightly:{nightly}lease:queue"); }));
+    tool.signal(signal);
+    EXPECT_EQ(tool.wait(Millis(2'000)).exit, exit);
+    EXPECT_FALSE(raw_.exists("nightly:{nightly}lease:queue"));
+  }
+}
+
+TEST_F(ToolAcquire, ATokenThatNobodyCouldReadIsGivenBack) {
+  const auto gone = run({"acquire", "nightly"}, {.closed_output = true});
+  EXPECT_EQ(gone.exit, 1);
+  EXPECT_NE(gone.err.find("could not write to standard output"), std::string::npos) << gone.err;
+  EXPECT_FALSE(raw_.exists("nightly"));
+  EXPECT_EQ(run({"acquire", "nightly"}, {.output_file = "/dev/full"}).exit, 1);
+  EXPECT_FALSE(raw_.exists("nightly"));
+}
+
+TEST_F(ToolAcquire, RenewGivesAnotherFullTtl) {
+  const std::string token = acquired("nightly");
+  EXPECT_EQ(run({"renew", "nightly", "--token", token, "--ttl", "5m"}).exit, 0);
+  EXPECT_GT(raw_.pttl("nightly"), 200'000);
+  const auto json = run({"renew", "nightly", "--ttl", "5m", "--json"}, {.env = {{"REDLEASE_TOKEN", token}}});
+  EXPECT_EQ(Json::parse(json.out).at("token"), token);
+  EXPECT_GT(Json::parse(json.out).at("valid_ms"), 200'000);
+  EXPECT_EQ(raw_.get("nightly"), token);
+}
+
+TEST_F(ToolAcquire, ReleaseFreesItOnce) {
+  const std::string token = acquired("nightly");
+  EXPECT_EQ(run({"release", "nightly"}, {.env = {{"REDLEASE_TOKEN", token}}}).exit, 0);
+  EXPECT_FALSE(raw_.exists("nightly"));
+  const auto again = run({"release", "nightly", "--token", token});
+  EXPECT_EQ(again.exit, 79);
+  EXPECT_NE(again.err.find("it is free"), std::string::npos) << again.err;
+}
+
+TEST_F(ToolAcquire, WhatAnotherHoldsIsNeitherRenewedNorReleased) {
+  const std::string token = acquired("nightly");
+  raw_.set("nightly", "someone");
+  for (const auto* verb : {"renew", "release"}) {
+    const auto result = run({verb, "nightly", "--token", token});
+    EXPECT_EQ(result.exit, 79) << verb;
+    EXPECT_NE(result.err.find("another holds it now"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(raw_.get("nightly"), "someone");
+}
+
+TEST_F(ToolAcquire, AKeyOfAnotherTypeIsNoLease) {
+  raw_.command({"LPUSH", "nightly", "1"});
+  EXPECT_EQ(run({"acquire", "nightly"}).exit, 65);
+  EXPECT_EQ(run({"acquire", "nightly", "--wait", "forever"}).exit, 65);
+}
+
+TEST_F(ToolAcquire, WhoMayNotIsDenied) {
+  raw_.command({"ACL", "SETUSER", "weak", "on", ">word", "~other:*", "+@all"});
+  const std::string url = "unix://weak@" + server_.socket_path();
+  const auto result = run_tool({"acquire", "nightly", "--url", url}, {.env = {{"REDLEASE_PASSWORD", "word"}}});
+  EXPECT_EQ(result.exit, 77) << result.err;
+  EXPECT_EQ(run_tool({"acquire", "nightly", "--url", url}, {.env = {{"REDLEASE_PASSWORD", "wrong"}}}).exit, 77);
+}
+
+TEST_F(ToolAcquire, APasswordComesFromAFileAndIsNeverShown) {
+  raw_.command({"ACL", "SETUSER", "strong", "on", ">p@ss/w:rd", "~*", "&*", "+@all"});
+  const std::string file = server_.dir() + "/password";
+  FILE* out = std::fopen(file.c_str(), "w");
+  std::fputs("p@ss/w:rd\r\n", out);
+  std::fclose(out);
+  const std::string url = "unix://strong@" + server_.socket_path();
+  const auto result = run_tool({"acquire", "nightly", "--url", url, "--password-file", file});
+  EXPECT_EQ(result.exit, 0) << result.err;
+  const auto twice =
+      run_tool({"acquire", "x", "--url", "unix://strong:secret@" + server_.socket_path(), "--password-file", file});
+  EXPECT_EQ(twice.exit, 64);
+  EXPECT_NE(twice.err.find("twice"), std::string::npos);
+  EXPECT_EQ(twice.err.find("secret"), std::string::npos);
+  const auto help =
+      run_tool({"--help"}, {.env = {{"REDLEASE_URL", "redis://u:secret@h"}, {"REDLEASE_PASSWORD", "secret"}}});
+  EXPECT_EQ(help.exit, 0);
+  EXPECT_EQ(help.out.find("secret"), std::string::npos) << help.out;
+}
+
+TEST_F(ToolAcquire, WhereNoServerIsNothingWasDone) {
+  const auto result = run_tool({"acquire", "nightly", "--url", "unix:///nowhere/redis.sock"});
+  EXPECT_EQ(result.exit, 69);
+  EXPECT_NE(result.err.find("unix:///nowhere/redis.sock"), std::string::npos) << result.err;
+}
+
+TEST_F(ToolAcquire, AServerThatTakesTheRequestAndDoesNotAnswerLeavesItUnknown) {
+  ASSERT_EQ(run({"show", "nightly"}).exit, 0);
+  server_.stop();
+  const auto result = run({"acquire", "nightly", "--op-timeout", "200ms"});
+  server_.cont();
+  // The connection itself gets no answer while the server stands still, so nothing of the acquire can have left.
+  EXPECT_EQ(result.exit, 69) << result.err;
+  EXPECT_FALSE(raw_.exists("nightly"));
+}
+
+TEST_F(ToolAcquire, FlawedArgumentsAreAUsageErrorBeforeAnythingIsSent) {
+  const std::vector<std::vector<std::string>> flawed{
+      {"acquire"},
+      {"acquire", ""},
+      {"acquire", "nightly", "--ttl", "30"},
+      {"acquire", "nightly", "--ttl", "0"},
+      {"acquire", "nightly", "--ttl", "25h"},
+      {"acquire", "nightly", "--wait", "soon"},
+      {"acquire", "nightly", "--op-timeout", "20s"},
+      {"acquire", "nightly", "--busy-exit", "256"},
+      {"acquire", "nightly", "--nonsense"},
+      {"acquire", "nightly", "another"},
+      {"renew", "nightly"},
+      {"release", "nightly", "--token", ""},
+      {"acquire", "nightly", "--url", "http://127.0.0.1"},
+      {"acquire", std::string(513, 'k')},
+      {"break", "nightly"},
+      {"nonsense"},
+      {},
+  };
+  for (const auto& arguments : flawed) {
+    const auto result = run(arguments);
+    EXPECT_EQ(result.exit, 64) << ::testing::PrintToString(arguments) << result.err;
+    EXPECT_TRUE(result.err.starts_with("redlease: ")) << result.err;
+  }
+  EXPECT_EQ(raw_.keys(), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace redlease

@@ -1,0 +1,68 @@
+#pragma once
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "redlease/clock.hpp"
+#include "support/temp_dir.hpp"
+
+namespace redlease {
+inline namespace v0 {
+
+/// How one run of the tool is to be set up.
+struct ToolSetup {
+  std::string url{};                         ///< REDLEASE_URL, if not empty
+  std::map<std::string, std::string> env{};  ///< besides; what else redlease reads is unset
+  std::string input{};                       ///< its standard input; then it ends
+  bool closed_output{false};                 ///< its standard output is a pipe that nobody reads
+  std::optional<std::string> output_file{};  ///< its standard output goes there instead
+};
+
+struct ToolResult {
+  int exit{-1};  ///< minus the signal that ended it
+  std::string out, err;
+};
+
+/// The real binary, running. Ends with the object, by SIGKILL if need be.
+class Tool {
+ public:
+  explicit Tool(const std::vector<std::string>& arguments, const ToolSetup& = {});
+  ~Tool();
+  Tool(const Tool&) = delete;
+  Tool& operator=(const Tool&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void signal(int) const;
+  /// What it has printed so far.
+  std::string out() const;
+  std::string err() const;
+  /// Until it ends. Kills it (exit -9) if it is not done in time.
+  ToolResult wait(Millis limit = Millis(30'000));
+
+ private:
+  bool reap(int options);
+
+  TempDir dir_;
+  pid_t pid_{-1};
+  std::optional<int> status_;
+};
+
+/// Start to end.
+ToolResult run_tool(const std::vector<std::string>& arguments, const ToolSetup& = {}, Millis limit = Millis(30'000));
+
+/// Asks every 5 ms until it is so; false if it is not in time.
+template <class Condition>
+bool becomes(Condition condition, Millis limit = Millis(10'000)) {
+  for (const Deadline end = deadline_in(limit); !condition();) {
+    if (LeaseClock::now() >= end) return false;
+    ::usleep(5'000);
+  }
+  return true;
+}
+
+}  // namespace v0
+}  // namespace redlease
