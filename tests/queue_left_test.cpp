@@ -95,7 +95,7 @@ TEST_F(QueueLeftOvers, TenThousandTurnsOnFreshNamesLeaveNoChannelNoMemoryAndNoDe
   };
   go_through(0, names / 5);
   settle();
-  const long resident = resident_kb();
+  [[maybe_unused]] const long resident = resident_kb();
   const int open = descriptors();
   go_through(names / 5, names);
   settle();

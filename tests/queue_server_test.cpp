@@ -32,9 +32,7 @@ class QueueAndServer : public QueueFaults {
     expect_nothing_left(3s);
   }
 
-  // Each waits once, behind somebody who holds it.
-  void all_get_it(int count, Client& client, const std::function<void()>& harm, Millis limit) {
-    std::atomic<int> got{0};
+  std::vector<std::jthread> waiting(int count, Client& client, std::atomic<int>& got) {
     std::vector<std::jthread> crew;
     for (int i = 0; i < count; ++i) {
       crew.emplace_back([&] {
@@ -45,6 +43,13 @@ class QueueAndServer : public QueueFaults {
         if (lease && stay(room, *std::move(lease), 200us)) ++got;
       });
     }
+    return crew;
+  }
+
+  // Each waits once, behind somebody who holds it.
+  void all_get_it(int count, Client& client, const std::function<void()>& harm, Millis limit) {
+    std::atomic<int> got{0};
+    auto crew = waiting(count, client, got);
     EXPECT_TRUE(await_queued(count, 20s));
     harm();
     const Deadline from = LeaseClock::now();
@@ -93,6 +98,20 @@ TEST_F(QueueAndServer, WithAQueueOfAnotherTypeAllGoOn) {
       },
       8s);
   raw.del(queue_of(key));
+}
+
+TEST_F(QueueAndServer, BehindAQueueOfAnotherTypeAllWaitWithoutAnOrder) {
+  hold();
+  raw.set(queue_of(key), "a string");
+  Client client(server.url_tcp());
+  std::atomic<int> got{0};
+  auto crew = waiting(4, client, got);
+  std::this_thread::sleep_for(300ms);  // all have asked while it was held, or will be busy with each other
+  ASSERT_TRUE(client.break_lease(key).value());
+  crew.clear();
+  EXPECT_EQ(got, 4);
+  expect_exclusion();
+  EXPECT_EQ(raw.get(queue_of(key)), "a string");
 }
 
 TEST_F(QueueAndServer, RestartedEmptyWhileFiftyWaitAllGetIt) {

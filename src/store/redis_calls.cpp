@@ -110,7 +110,8 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     ScriptAnswer answer =
         redlease::run(connection, {Scripts::acquire, 4, std::span(words).first(size)}, limits, clock_);
     if (answer.reply == nullptr) {
-      const bool no_queue = answer.refused == "ZADD" && answer.error.code == Errc::denied;
+      const bool no_queue =
+          answer.refused == "ZADD" && (answer.error.code == Errc::denied || answer.error.code == Errc::not_a_lease);
       if (answer.delivery == Delivery::not_executed) {
         return {.outcome = std::move(answer.error), .spent_by = spent_by, .no_queue = no_queue};
       }

@@ -78,7 +78,7 @@ class RedisCalls {
     std::optional<WaitPlan::Place> place{};
     std::int64_t arrival{0};
     bool hearing_unknown{false};  // the server does not tell whether it can reach the waiter's inbox
-    bool no_queue{false};         // this user may not use the queue
+    bool no_queue{false};         // this user may not use the queue, or another type is at its key
     // Of Doubtful over the pool: the one that owes the answer, or is dead.
     std::unique_ptr<Connection> connection{};
   };

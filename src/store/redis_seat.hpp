@@ -52,7 +52,7 @@ class RedisSeat final : public Seat {
   Deadline owed_until_{Deadline::min()};  // from when on they are not carried out any more
   Deadline lost_until_{Deadline::min()};  // the same of those whose connection is lost
   bool in_queue_{false};
-  bool no_queue_{false};  // this user may not use it
+  bool no_queue_{false};  // this user may not use it, or another type is at its key
   bool in_doubt_{false};  // the latest question that was sent has not been answered
 };
 
