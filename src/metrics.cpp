@@ -87,6 +87,7 @@ struct Tally {
   Counter unknown_outcomes;
   Counter orphans_withdrawn, orphans_dropped;
   Counter connected, connect_failed;
+  Counter unheard;
   Counter stalls;
   Counter stalled_time;  // ns
 
@@ -202,6 +203,8 @@ void Metrics::connected(const Event& event) noexcept {
   (event.error == nullptr ? tally.connected : tally.connect_failed).add();
 }
 
+void Metrics::unheard(const Event&) noexcept { state_->tally().unheard.add(); }
+
 void Metrics::stalled(const Event& event) noexcept {
   Tally& tally = state_->tally();
   tally.stalls.add();
@@ -236,6 +239,7 @@ MetricsSnapshot Metrics::snapshot() const {
   s.orphans_dropped = t.orphans_dropped.read();
   s.connected = t.connected.read();
   s.connect_failed = t.connect_failed.read();
+  s.unheard = t.unheard.read();
   s.stalls = t.stalls.read();
   s.stalled_time = nanoseconds(t.stalled_time.read());
   return s;

@@ -6,8 +6,10 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "store/key_names.hpp"
@@ -20,15 +22,19 @@ namespace {
 class Judge {
  public:
   Judge(const std::string& key, const std::string& resource)
-      : key_(key), meta_(helper_name(key, meta_suffix)), resource_(resource) {}
+      : key_(key), meta_(helper_name(key, meta_suffix)), queue_(helper_name(key, queue_suffix)), resource_(resource) {}
 
   void see(const AofCommand& command) {
     ++at_;
     const std::string& verb = command.at(0);
-    if (verb == "MULTI" || verb == "EXEC") announced_.reset();
+    if (verb == "MULTI" || verb == "EXEC") {
+      announced_.reset();
+      popped_.clear();
+    }
     if (command.size() < 2) return;
     const std::string& name = command[1];
     if (name == meta_ && verb == "SET") return fence(command);
+    if (name == queue_) return queue(command);
     if (name == resource_ && verb == "HSET") return write(command);
     if (name != key_) return;
     if (verb == "SET") return grant(command);
@@ -60,10 +66,35 @@ class Judge {
     announced_ = token;
   }
 
+  // Members begin with the waiter's token.
+  void queue(const AofCommand& command) {
+    const std::string& verb = command[0];
+    if (verb == "ZADD") {
+      const bool only_new = command.at(2) == "NX";
+      const std::string& member = command.back();
+      if (!only_new || !queue_of_.contains(member)) queue_of_[member] = std::stod(command.at(only_new ? 3 : 2));
+    } else if (verb == "ZREM") {
+      for (std::size_t i = 2; i < command.size(); ++i) queue_of_.erase(command[i]);
+    } else if (verb == "ZPOPMIN") {
+      const auto first = std::min_element(queue_of_.begin(), queue_of_.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.second, a.first) < std::tie(b.second, b.first);
+      });
+      if (first == queue_of_.end()) return flaw("one was taken from an empty queue");
+      popped_.insert(first->first.substr(0, first->first.find(' ')));
+      queue_of_.erase(first);
+    } else if (verb == "DEL" || verb == "UNLINK") {
+      queue_of_.clear();
+    }
+  }
+
   void grant(const AofCommand& command) {
     ++history_.grants;
     const std::string& token = command.at(2);
-    if (holder_) flaw("granted to " + token + " while " + *holder_ + " held it");
+    if (holder_ && popped_.contains(token)) {
+      ++history_.handed_over;
+    } else if (holder_) {
+      flaw("granted to " + token + " while " + *holder_ + " held it");
+    }
     if (announced_ == token) ++history_.ours;
     if (announced_ && announced_ != token) flaw("the fence of " + *announced_ + " came with the token " + token);
     announced_.reset();
@@ -96,10 +127,12 @@ class Judge {
     if (!fresh && first->second != token) flaw("two tokens wrote with fence " + std::to_string(number));
   }
 
-  const std::string key_, meta_, resource_;
+  const std::string key_, meta_, queue_, resource_;
   History history_;
   std::size_t at_{0};
   std::optional<std::string> holder_, announced_;
+  std::set<std::string> popped_;  // in this transaction
+  std::map<std::string, double> queue_of_;
   long long until_{0};
   std::uint64_t last_fence_{0}, written_{0};
   std::map<std::uint64_t, std::string> writers_;

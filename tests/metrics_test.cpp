@@ -200,6 +200,7 @@ TEST(MetricsEvents, EachHasItsNumber) {
   metrics.orphan_withdrawn({.error = &refused});
   metrics.connected({});
   metrics.connected({.error = &refused});
+  metrics.unheard({.error = &refused});
   metrics.stalled({.elapsed = 3s});
   metrics.stalled({.elapsed = 1500ms});
   const MetricsSnapshot s = metrics.snapshot();
@@ -213,6 +214,7 @@ TEST(MetricsEvents, EachHasItsNumber) {
   EXPECT_EQ(s.orphans_dropped, 2U);
   EXPECT_EQ(s.connected, 1U);
   EXPECT_EQ(s.connect_failed, 1U);
+  EXPECT_EQ(s.unheard, 1U);
   EXPECT_EQ(s.stalls, 2U);
   EXPECT_EQ(s.stalled_time, 4500ms);
 }

@@ -56,6 +56,7 @@ std::string some_text() {
   metrics.waited({.elapsed = 12345s, .attempts = 1234567});
   metrics.lost({.held = 1s, .loss = LossCause::taken});
   metrics.renewed({.slack = 20s});
+  metrics.unheard({});
   metrics.stalled({.elapsed = 1500ms});
   return metrics.to_prometheus();
 }
@@ -83,6 +84,7 @@ TEST(MetricsText, HasTheNumbersOfTheSnapshot) {
            "redlease_acquire_duration_seconds_count 2\n",
            "redlease_wait_attempts_total 1234567\n",
            "redlease_losses_total{cause=\"taken\"} 1\n",
+           "redlease_unheard_total 1\n",
            "redlease_stalled_seconds_total 1.5\n",
            "# TYPE redlease_leases_held gauge\n",
            "redlease_leases_held 0\n",

@@ -41,6 +41,27 @@ TEST(HistoryJudge, AcceptsAndCountsWhatIsRight) {
 
 TEST(HistoryJudge, SeesAGrantWhileAnotherHoldsIt) { expect_flaw({grant_a, grant_b}, "granted to b while a held it"); }
 
+TEST(HistoryJudge, AcceptsAHandOverToTheFirstInTheQueueAlone) {
+  const std::string queue = "k:{k}lease:queue";
+  const std::vector<AofCommand> waiting{grant_a,
+                                        {"ZADD", queue, "NX", "7", "b 30 9 0 - host:1 "},
+                                        {"ZADD", queue, "NX", "8", "c 30 9 0 - host:1 "},
+                                        {"MULTI"},
+                                        {"ZPOPMIN", queue}};
+  auto right = waiting;
+  right.push_back(grant_b);
+  const History history = judge(right, "k", "r");
+  EXPECT_EQ(history.flaws, std::vector<std::string>{});
+  EXPECT_EQ(history.handed_over, 1U);
+  auto wrong = waiting;
+  wrong.push_back({"SET", "k", "c", "PXAT", "2000"});
+  expect_flaw(wrong, "granted to c while a held it");
+  wrong = waiting;
+  wrong.insert(wrong.end(), {{"EXEC"}, grant_b});
+  expect_flaw(wrong, "granted to b while a held it");
+  expect_flaw({{"ZPOPMIN", queue}}, "an empty queue");
+}
+
 TEST(HistoryJudge, SeesALeaseWithoutAnExpiry) {
   expect_flaw({{"SET", "k", "a"}}, "without an expiry");
   expect_flaw({grant_a, {"PERSIST", "k"}}, "changed by PERSIST");

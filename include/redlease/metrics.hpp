@@ -45,6 +45,7 @@ struct MetricsSnapshot {
   std::uint64_t orphans_withdrawn{}, orphans_dropped{};
 
   std::uint64_t connected{}, connect_failed{};
+  std::uint64_t unheard{};  ///< servers at which waiters can not be woken; see Observer::unheard
   std::uint64_t stalls{};
   std::chrono::nanoseconds stalled_time{};
 };
@@ -80,6 +81,7 @@ class REDLEASE_EXPORT Metrics : public Observer {
   void abandoned(const Event&) noexcept override;
   void orphan_withdrawn(const Event&) noexcept override;
   void connected(const Event&) noexcept override;
+  void unheard(const Event&) noexcept override;
   void stalled(const Event&) noexcept override;
 
  private:
