@@ -40,7 +40,7 @@ void Keeper::keep(Kept& kept) {
   // What was let go leaves its node behind.
   if (timers_.size() > 2 * kept_ + 64) {
     timers_.sweep([this](const TimerHeap::Node& node)
-                      REDLEASE_REQUIRES(mutex_) { return awake(node, false) == nullptr; });
+                      REDLEASE_REQUIRES(mutex_) { return awake(node, Where::timers) == nullptr; });
   }
 }
 
@@ -111,6 +111,32 @@ void Keeper::close() noexcept {
   }
   if (thread.joinable()) thread.join();
   notifier_.close();
+}
+
+void Keeper::take_slot(Kept& kept) {
+  if (free_slot_ == Kept::no_slot) {
+    if (slots_.size() == slots_.capacity()) slots_.reserve(slots_.size() + slots_.size() / 8 + 64);
+    slots_.emplace_back();
+    free_slot_ = static_cast<std::uint32_t>(slots_.size() - 1);
+  }
+  kept.slot = free_slot_;
+  free_slot_ = slots_[kept.slot].next_free;
+  Slot& slot = slots_[kept.slot];
+  slot.kept = &kept;
+  slot.alarm = Deadline::max();
+  slot.where = Where::timers;
+  ++kept_;
+}
+
+void Keeper::free_slot(Kept& kept) {
+  if (kept.slot == Kept::no_slot) return;
+  Slot& slot = slots_[kept.slot];
+  slot.kept = nullptr;
+  ++slot.generation;
+  slot.next_free = free_slot_ & Kept::no_slot;
+  free_slot_ = kept.slot;
+  kept.slot = Kept::no_slot;
+  --kept_;
 }
 
 // The thread, if there is none.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -39,7 +40,7 @@ class AtomicLoss {
 
 // One lease in a Keeper's care. Belongs to whoever holds the lease, who lets it go before its life ends.
 struct Kept {
-  static constexpr std::uint32_t no_slot = UINT32_MAX;
+  static constexpr std::uint32_t no_slot = (std::uint32_t{1} << 30) - 1;
 
   Kept(const std::string& name, const std::string& owner, Deadline since, const RenewalPlan& first_plan,
        std::shared_ptr<LossCall> loss_call) noexcept
@@ -111,13 +112,15 @@ class Keeper {
     std::vector<Tale> tales;
     std::vector<std::function<void()>> calls;
   };
+  // Where a lease waits: by a node in timers_ or in due_, or without one for an answer.
+  enum class Where : std::uint8_t { timers, due, away };
   // What is looked at for each node, close together, since the leases themselves are far apart.
   struct Slot {
     Kept* kept{nullptr};
-    Deadline alarm{Deadline::max()};  // of the one node that counts
+    Deadline alarm{Deadline::max()};  // of the one node that counts; away: of the signal
     std::uint32_t generation : 31 {0};
-    std::uint32_t is_due : 1 {0};  // that node is in due_
-    std::uint32_t next_free{Kept::no_slot};
+    std::uint32_t next_free : 30 {Kept::no_slot};
+    Where where : 2 {Where::timers};
   };
 
   void start() REDLEASE_REQUIRES(mutex_);
@@ -135,6 +138,7 @@ class Keeper {
   void saw_of_orphan(const Upkeep::Answer&, Outbox&) REDLEASE_REQUIRES(mutex_);
   void saw_no_connection(const Error&, Deadline now, Outbox&) REDLEASE_REQUIRES(mutex_);
   void fire(Deadline now, Outbox&) REDLEASE_REQUIRES(mutex_);
+  std::span<const TimerHeap::Node> take_turn(std::span<TimerHeap::Node> room, Deadline until) REDLEASE_REQUIRES(mutex_);
   bool send(Kept&, Deadline now) REDLEASE_REQUIRES(mutex_);
   void send_due(Deadline now) REDLEASE_REQUIRES(mutex_);
   void signal(Kept&, Outbox&) REDLEASE_REQUIRES(mutex_);
@@ -144,7 +148,8 @@ class Keeper {
   void schedule_all() REDLEASE_REQUIRES(mutex_);
   void take_slot(Kept&) REDLEASE_REQUIRES(mutex_);
   void free_slot(Kept&) REDLEASE_REQUIRES(mutex_);
-  Kept* awake(const TimerHeap::Node&, bool due) REDLEASE_REQUIRES(mutex_);  // null: the node means nothing any more
+  void look_after_away(Deadline now) REDLEASE_REQUIRES(mutex_);
+  Kept* awake(const TimerHeap::Node&, Where) REDLEASE_REQUIRES(mutex_);  // null: the node means nothing any more
 
   const std::shared_ptr<LeaseStore> store_;
   const std::shared_ptr<Observer> observer_;
@@ -158,6 +163,8 @@ class Keeper {
   std::size_t kept_ REDLEASE_GUARDED_BY(mutex_){0};
   TimerHeap timers_ REDLEASE_GUARDED_BY(mutex_);         // by what is to be done next
   TimerHeap due_ REDLEASE_GUARDED_BY(mutex_);            // to be renewed when there is room; by when they are signalled
+  // No later than the first signal of those that are away.
+  Deadline away_alarm_ REDLEASE_GUARDED_BY(mutex_){Deadline::max()};
   bool out_of_step_ REDLEASE_GUARDED_BY(mutex_){false};  // memory was short: somebody may have no node
   Orphans orphans_ REDLEASE_GUARDED_BY(mutex_);
   Millis longest_op_timeout_ REDLEASE_GUARDED_BY(mutex_){1};

@@ -1,5 +1,7 @@
 // One round of the Keeper's thread.
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "service/keeper.hpp"
@@ -18,11 +20,26 @@ std::uint64_t ticket_of(std::uint32_t slot, std::uint32_t generation) noexcept {
   return std::uint64_t{generation} << 32 | slot;
 }
 
+// With very many leases most of the time goes into waiting for memory, so it is asked for ahead of its use. Inlined, or
+// g++ takes the call for one without effect.
+[[gnu::always_inline]] inline void fetch(const Kept* kept) noexcept {
+  if (kept == nullptr) return;
+  __builtin_prefetch(&kept->deadline);
+  __builtin_prefetch(&kept->stop);
+}
+
 }  // namespace
 
 Deadline Keeper::step(const Upkeep::News& news, Outbox& out) {
   const Deadline now = clock_.now();
-  for (const Upkeep::Answer& answer : news.answers) {
+  const auto slot_of = [&](std::size_t i) REDLEASE_REQUIRES(mutex_) -> const Slot* {
+    if (i >= news.answers.size() || (news.answers[i].ticket & of_orphan) != 0) return nullptr;
+    return &slots_[static_cast<std::uint32_t>(news.answers[i].ticket)];
+  };
+  for (std::size_t i = 0; i < news.answers.size(); ++i) {
+    const Upkeep::Answer& answer = news.answers[i];
+    if (const Slot* soon = slot_of(i + 16)) __builtin_prefetch(soon);
+    if (const Slot* next = slot_of(i + 8)) fetch(next->kept);
     if ((answer.ticket & of_orphan) != 0) {
       saw_of_orphan(answer, out);
     } else {
@@ -38,7 +55,7 @@ Deadline Keeper::step(const Upkeep::News& news, Outbox& out) {
   send_due(now);
   // An orphan that could not be sent waits for room or a connection, as those that are due do.
   const Deadline orphan = orphans_.next() > LeaseClock::now() ? orphans_.next() : Deadline::max();
-  return std::min({timers_.next(), due_.next(), orphan, orphans_.next_over()});
+  return std::min({timers_.next(), due_.next(), away_alarm_, orphan, orphans_.next_over()});
 }
 
 void Keeper::saw(const Upkeep::Answer& answer, Deadline now, Outbox& out) {
@@ -50,17 +67,17 @@ void Keeper::saw(const Upkeep::Answer& answer, Deadline now, Outbox& out) {
       const Deadline before = kept.plan.deadline();
       // Close to the deadline the time is asked anew: the holder may have seen it pass meanwhile.
       if (before - now < near_the_end) now = clock_.now();
-      if (!kept.plan.saw_renewed(answer.number, answer.sent, now)) return;
+      if (!kept.plan.saw_renewed(answer.number, answer.sent, now)) break;
       kept.deadline = kept.plan.deadline();
       tell(out, &Observer::renewed, kept.key, {.elapsed = now - answer.sent, .slack = before - now});
       break;
     }
     case Upkeep::Said::not_ours:
       if (kept.plan.saw_not_ours(answer.number, answer.cause, now)) lose(kept, answer.cause, out);
-      return;
+      break;
     case Upkeep::Said::again: kept.plan.saw_unsent(answer.number, now); break;
     default:
-      if (!kept.plan.saw_failed(answer.number, now)) return;
+      if (!kept.plan.saw_failed(answer.number, now)) break;
       tell(out, &Observer::renew_failed, kept.key, {.elapsed = kept.plan.op_timeout()}, answer.error);
   }
   schedule(kept);
@@ -85,7 +102,7 @@ void Keeper::saw_of_orphan(const Upkeep::Answer& answer, Outbox& out) {
 void Keeper::saw_no_connection(const Error& error, Deadline now, Outbox& out) {
   const auto shared = std::make_shared<const Error>(error);
   while (!due_.empty()) {
-    Kept* kept = awake(due_.top(), true);
+    Kept* kept = awake(due_.top(), Where::due);
     due_.pop();
     if (kept == nullptr) continue;
     (void)kept->plan.saw_failed(kept->plan.sent(now), now);
@@ -95,29 +112,49 @@ void Keeper::saw_no_connection(const Error& error, Deadline now, Outbox& out) {
 }
 
 void Keeper::fire(Deadline now, Outbox& out) {
+  look_after_away(now);
   while (due_.next() <= now) {
-    Kept* kept = awake(due_.top(), true);
+    Kept* kept = awake(due_.top(), Where::due);
     due_.pop();
     if (kept != nullptr) signal(*kept, out);
   }
   LeaseClock::duration early{0};  // once one is renewed, those that soon will be go along with it
-  while (!timers_.empty() && timers_.next() - early <= now) {
-    const TimerHeap::Node node = timers_.top();
-    Kept* kept = awake(node, false);
-    timers_.pop();
-    if (kept == nullptr) continue;
-    slots_[kept->slot].alarm = Deadline::max();
-    const RenewalPlan::Next next = kept->plan.next();
-    if (kept->plan.signal().at <= now) {
-      signal(*kept, out);
-    } else if (next.step == RenewalPlan::Step::renew && next.at - std::min(early, kept->plan.early()) <= now) {
-      early = send(*kept, now) ? kept->plan.early() : LeaseClock::duration{0};
-    } else {
-      if (next.step == RenewalPlan::Step::give_up && next.at <= now) kept->plan.gave_up(now);  // nobody said it is late
-      schedule(*kept);                                                                         // its time was moved
-      if (node.at > now) break;
+  std::array<TimerHeap::Node, 32> room;
+  for (bool more = true; more && timers_.next() <= deadline_after(now, early);) {
+    for (const TimerHeap::Node& node : take_turn(room, deadline_after(now, early))) {
+      Kept* kept = awake(node, Where::timers);
+      if (kept == nullptr) continue;
+      slots_[kept->slot].alarm = Deadline::max();
+      const RenewalPlan::Next next = kept->plan.next();
+      if (kept->plan.signal().at <= now) {
+        signal(*kept, out);
+      } else if (next.step == RenewalPlan::Step::renew && next.at - std::min(early, kept->plan.early()) <= now) {
+        early = send(*kept, now) ? kept->plan.early() : LeaseClock::duration{0};
+      } else {
+        if (next.step == RenewalPlan::Step::give_up && next.at <= now) kept->plan.gave_up(now);  // nobody said it is late
+        schedule(*kept);                                                                         // its time was moved
+        more = more && node.at <= now;
+      }
     }
   }
+}
+
+// The nodes whose time has come by then, as many as there is room for.
+std::span<const TimerHeap::Node> Keeper::take_turn(std::span<TimerHeap::Node> room, Deadline until) {
+  std::size_t count = 0;
+  for (; count < room.size() && timers_.next() <= until; timers_.pop()) {
+    room[count] = timers_.top();
+    __builtin_prefetch(&slots_[room[count++].slot]);
+  }
+  const auto turn = room.first(count);
+  for (const TimerHeap::Node& node : turn) fetch(slots_[node.slot].kept);
+  for (const TimerHeap::Node& node : turn) {
+    if (const Kept* kept = slots_[node.slot].kept; kept != nullptr) {
+      __builtin_prefetch(kept->key.data());
+      __builtin_prefetch(kept->token.data());
+    }
+  }
+  return turn;
 }
 
 // False: there is no room now, so it is due.
@@ -127,10 +164,12 @@ bool Keeper::send(Kept& kept, Deadline now) {
   if (!upkeep_->ready(kept.plan.op_timeout())) {
     due_.push({signal, kept.slot, slot.generation});
     slot.alarm = signal;
-    slot.is_due = 1;
+    slot.where = Where::due;
     return false;
   }
-  schedule(kept, signal);  // that no answer comes is for the Upkeep to tell
+  slot.alarm = signal;  // that no answer comes is for the Upkeep to tell
+  slot.where = Where::away;
+  away_alarm_ = std::min(away_alarm_, signal);
   upkeep_->add({.verb = Upkeep::Verb::renew,
                 .key = kept.key,
                 .token = kept.token,
@@ -143,12 +182,10 @@ bool Keeper::send(Kept& kept, Deadline now) {
 
 void Keeper::send_due(Deadline now) {
   while (!due_.empty()) {
-    Kept* kept = awake(due_.top(), true);
+    Kept* kept = awake(due_.top(), Where::due);
     if (kept != nullptr && !upkeep_->ready(kept->plan.op_timeout())) break;
     due_.pop();
     if (kept == nullptr) continue;
-    slots_[kept->slot].is_due = 0;
-    slots_[kept->slot].alarm = Deadline::max();
     (void)send(*kept, now);
   }
   orphans_.send_due(LeaseClock::now(), [&](std::uint64_t ticket, const Orphan& orphan, std::uint32_t number) {
@@ -199,10 +236,24 @@ void Keeper::schedule(const Kept& kept) { schedule(kept, kept.plan.next().at); }
 void Keeper::schedule(const Kept& kept, Deadline at) {
   if (kept.slot == Kept::no_slot) return;
   Slot& slot = slots_[kept.slot];
-  if (at >= slot.alarm && slot.is_due == 0) return;
-  timers_.push({at, kept.slot, slot.generation});
+  if (at >= slot.alarm && slot.where == Where::timers) return;
+  if (at < Deadline::max()) timers_.push({at, kept.slot, slot.generation});
   slot.alarm = at;
-  slot.is_due = 0;
+  slot.where = Where::timers;
+}
+
+// Hardly any is away when its time comes, so there is a node only for those that are.
+void Keeper::look_after_away(Deadline now) {
+  if (now < away_alarm_) return;
+  away_alarm_ = Deadline::max();
+  for (const Slot& slot : slots_) {
+    if (slot.kept == nullptr || slot.where != Where::away) continue;
+    if (slot.alarm <= now) {
+      schedule(*slot.kept);
+    } else {
+      away_alarm_ = std::min(away_alarm_, slot.alarm);
+    }
+  }
 }
 
 void Keeper::schedule_all() {
@@ -210,41 +261,16 @@ void Keeper::schedule_all() {
   due_.clear();
   for (Slot& slot : slots_) {
     slot.alarm = Deadline::max();
-    slot.is_due = 0;
+    slot.where = Where::timers;
     if (slot.kept != nullptr) schedule(*slot.kept);
   }
   out_of_step_ = false;
 }
 
-Kept* Keeper::awake(const TimerHeap::Node& node, bool due) {
+Kept* Keeper::awake(const TimerHeap::Node& node, Where where) {
   const Slot& slot = slots_[node.slot];
-  const bool counts = slot.generation == node.generation && slot.alarm == node.at && (slot.is_due == 1) == due;
+  const bool counts = slot.generation == node.generation && slot.alarm == node.at && slot.where == where;
   return counts ? slot.kept : nullptr;
-}
-
-void Keeper::take_slot(Kept& kept) {
-  if (free_slot_ == Kept::no_slot) {
-    if (slots_.size() == slots_.capacity()) slots_.reserve(slots_.size() + slots_.size() / 8 + 64);
-    slots_.emplace_back();
-    free_slot_ = static_cast<std::uint32_t>(slots_.size() - 1);
-  }
-  kept.slot = free_slot_;
-  free_slot_ = std::exchange(slots_[kept.slot].next_free, Kept::no_slot);
-  Slot& slot = slots_[kept.slot];
-  slot.kept = &kept;
-  slot.alarm = Deadline::max();
-  slot.is_due = 0;
-  ++kept_;
-}
-
-void Keeper::free_slot(Kept& kept) {
-  if (kept.slot == Kept::no_slot) return;
-  Slot& slot = slots_[kept.slot];
-  slot.kept = nullptr;
-  ++slot.generation;
-  slot.next_free = std::exchange(free_slot_, kept.slot);
-  kept.slot = Kept::no_slot;
-  --kept_;
 }
 
 }  // namespace v0

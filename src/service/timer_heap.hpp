@@ -11,7 +11,8 @@ inline namespace v0 {
 
 // Times and whom they are for, the earliest first. Nothing is taken out before its time: whoever is woken looks whether
 // it still means anything, and sweep() drops in one go what does not. So a change touches no member but its own, which
-// with very many of them is what the time goes into. Four children to a node: fewer lines of the cache than with two.
+// with very many of them is what the time goes into. For the same reason only those that come soon are a heap, of four
+// children to a node, and small enough for the cache; the others lie in no order until it is their turn.
 class TimerHeap {
  public:
   struct Node {
@@ -19,54 +20,89 @@ class TimerHeap {
     std::uint32_t slot, generation;
   };
 
-  bool empty() const noexcept { return nodes_.empty(); }
-  std::size_t size() const noexcept { return nodes_.size(); }
-  Deadline next() const noexcept { return nodes_.empty() ? Deadline::max() : nodes_.front().at; }
-  const Node& top() const noexcept { return nodes_.front(); }
+  bool empty() const noexcept { return soon_.empty(); }
+  std::size_t size() const noexcept { return soon_.size() + later_.size(); }
+  Deadline next() const noexcept { return soon_.empty() ? Deadline::max() : soon_.front().at; }
+  const Node& top() const noexcept { return soon_.front(); }
 
   void push(const Node& node) {
-    if (nodes_.size() == nodes_.capacity()) nodes_.reserve(nodes_.size() + nodes_.size() / 8 + 64);
-    nodes_.push_back(node);
-    std::size_t place = nodes_.size() - 1;
-    for (; place > 0 && node.at < nodes_[(place - 1) / 4].at; place = (place - 1) / 4) {
-      nodes_[place] = nodes_[(place - 1) / 4];
+    if (soon_.empty()) soon_until_ = deadline_after(node.at, LeaseClock::duration(1));
+    if (node.at < soon_until_) {
+      push_soon(node);
+    } else {
+      append(later_, node);
     }
-    nodes_[place] = node;
   }
 
-  void pop() noexcept {
-    const Node last = nodes_.back();
-    nodes_.pop_back();
-    if (!nodes_.empty()) sink(0, last);
+  void pop() {
+    const Node last = soon_.back();
+    soon_.pop_back();
+    if (!soon_.empty()) {
+      sink(0, last);
+    } else if (!later_.empty()) {
+      move_on();
+    }
   }
 
-  void clear() noexcept { nodes_.clear(); }
+  void clear() noexcept {
+    soon_.clear();
+    later_.clear();
+  }
 
   template <class Stale>
-  void sweep(Stale stale) noexcept {
-    std::erase_if(nodes_, stale);
-    for (std::size_t place = nodes_.size() / 4 + 1; place-- > 0;) {
-      if (place < nodes_.size()) sink(place, nodes_[place]);
+  void sweep(Stale stale) {
+    std::erase_if(later_, stale);
+    std::erase_if(soon_, stale);
+    for (std::size_t place = soon_.size() / 4 + 1; place-- > 0;) {
+      if (place < soon_.size()) sink(place, soon_[place]);
     }
+    if (soon_.empty() && !later_.empty()) move_on();
   }
 
  private:
+  static void append(std::vector<Node>& nodes, const Node& node) {
+    if (nodes.size() == nodes.capacity()) nodes.reserve(nodes.size() + nodes.size() / 8 + 64);
+    nodes.push_back(node);
+  }
+
+  void push_soon(const Node& node) {
+    append(soon_, node);
+    std::size_t place = soon_.size() - 1;
+    for (; place > 0 && node.at < soon_[(place - 1) / 4].at; place = (place - 1) / 4) {
+      soon_[place] = soon_[(place - 1) / 4];
+    }
+    soon_[place] = node;
+  }
+
+  // To the next sixteenth of the time that there are any for.
+  void move_on() {
+    const auto [first, last] = std::minmax_element(
+        later_.begin(), later_.end(), [](const Node& one, const Node& other) { return one.at < other.at; });
+    soon_until_ = deadline_after(first->at, (last->at - first->at) / 16 + LeaseClock::duration(1));
+    const auto moved = std::partition(later_.begin(), later_.end(),
+                                      [this](const Node& node) { return node.at >= soon_until_; });
+    std::for_each(moved, later_.end(), [this](const Node& node) { push_soon(node); });
+    later_.erase(moved, later_.end());
+  }
+
   void sink(std::size_t place, const Node node) noexcept {
     for (;;) {
       const std::size_t first = place * 4 + 1;
-      if (first >= nodes_.size()) break;
+      if (first >= soon_.size()) break;
       std::size_t least = first;
-      for (std::size_t i = first + 1; i < std::min(first + 4, nodes_.size()); ++i) {
-        if (nodes_[i].at < nodes_[least].at) least = i;
+      for (std::size_t i = first + 1; i < std::min(first + 4, soon_.size()); ++i) {
+        if (soon_[i].at < soon_[least].at) least = i;
       }
-      if (nodes_[least].at >= node.at) break;
-      nodes_[place] = nodes_[least];
+      if (soon_[least].at >= node.at) break;
+      soon_[place] = soon_[least];
       place = least;
     }
-    nodes_[place] = node;
+    soon_[place] = node;
   }
 
-  std::vector<Node> nodes_;
+  std::vector<Node> soon_;   // empty only if there are none at all
+  std::vector<Node> later_;  // from soon_until_ on
+  Deadline soon_until_{};
 };
 
 }  // namespace v0
