@@ -34,7 +34,7 @@ class LateGrant final : public Doubt {
 
 AcquireResult LeaseMaker::acquire(const Wish& wish, const Limits& limits) {
   const OwnerToken token = OwnerToken::generate();
-  const Deadline begun = wish.core->clock.now();
+  const Deadline begun = wish.core->told_at();
   try {
     return settle(wish, token, wish.core->store->acquire(wish.request(token.str()), limits), begun, limits);
   } catch (...) {
@@ -66,7 +66,7 @@ AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acqu
                                  const Limits& limits) {
   if (const auto* granted = std::get_if<Granted>(&acquisition)) return hold(wish, token, *granted, begun, limits.stop);
   const Core& core = *wish.core;
-  Event event{.key = wish.key.str(), .elapsed = core.clock.now() - begun};
+  Event event{.key = wish.key.str(), .elapsed = core.told_at() - begun};
   if (auto* busy = std::get_if<Busy>(&acquisition)) {
     core.tell(&Observer::busy, event);
     return std::move(*busy);

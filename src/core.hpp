@@ -40,6 +40,9 @@ struct Core {
     return std::chrono::nanoseconds(std::llround(static_cast<double>(ttl.count()) * drift * 1e6)) + 2ms;
   }
 
+  // The time, for the observer alone: if there is none, no clock is read.
+  Deadline told_at() const noexcept { return observer ? clock.now() : Deadline(); }
+
   // Tells the observer, if there is one. The server's name is filled in.
   void tell(void (Observer::*method)(const Event&) noexcept, Event event) const noexcept {
     if (!observer) return;

@@ -135,7 +135,8 @@ ReleaseOutcome Lease::State::release() noexcept {
     cause.reset();
   }
   // Compared with when the release left: it may have overtaken what is spent by the time of its answer.
-  const bool late_comers = LeaseClock::now() < doubts_until.get();
+  const Deadline doubts = doubts_until.get();
+  const bool late_comers = doubts > Deadline() && LeaseClock::now() < doubts;
   Released released;
   try {
     const Limits limits{deadline_in(tenure.op_timeout), {}};
@@ -145,9 +146,9 @@ ReleaseOutcome Lease::State::release() noexcept {
   } catch (...) {
     released = {ReleaseOutcome::unknown, {}, {Errc::unknown_outcome, {}}};
   }
-  const Deadline answered = now();
+  const Deadline answered = core().told_at();
   if (late_comers || released.outcome == ReleaseOutcome::unknown || released.outcome == ReleaseOutcome::unavailable) {
-    orphan(late_comers ? doubts_until.get() : Deadline::min());
+    orphan(late_comers ? doubts : Deadline::min());
   }
   remember(std::move(released.error));
   Event event{.key = tenure.key.str(), .elapsed = answered - begun, .error = last_error.get()};

@@ -161,8 +161,8 @@ class Keeper {
   std::vector<Slot> slots_ REDLEASE_GUARDED_BY(mutex_);
   std::uint32_t free_slot_ REDLEASE_GUARDED_BY(mutex_){Kept::no_slot};
   std::size_t kept_ REDLEASE_GUARDED_BY(mutex_){0};
-  TimerHeap timers_ REDLEASE_GUARDED_BY(mutex_);         // by what is to be done next
-  TimerHeap due_ REDLEASE_GUARDED_BY(mutex_);            // to be renewed when there is room; by when they are signalled
+  TimerHeap timers_ REDLEASE_GUARDED_BY(mutex_);  // by what is to be done next
+  TimerHeap due_ REDLEASE_GUARDED_BY(mutex_);     // to be renewed when there is room; by when they are signalled
   // No later than the first signal of those that are away.
   Deadline away_alarm_ REDLEASE_GUARDED_BY(mutex_){Deadline::max()};
   bool out_of_step_ REDLEASE_GUARDED_BY(mutex_){false};  // memory was short: somebody may have no node

@@ -131,8 +131,9 @@ void Keeper::fire(Deadline now, Outbox& out) {
       } else if (next.step == RenewalPlan::Step::renew && next.at - std::min(early, kept->plan.early()) <= now) {
         early = send(*kept, now) ? kept->plan.early() : LeaseClock::duration{0};
       } else {
-        if (next.step == RenewalPlan::Step::give_up && next.at <= now) kept->plan.gave_up(now);  // nobody said it is late
-        schedule(*kept);                                                                         // its time was moved
+        if (next.step == RenewalPlan::Step::give_up && next.at <= now)
+          kept->plan.gave_up(now);  // nobody said it is late
+        schedule(*kept);            // its time was moved
         more = more && node.at <= now;
       }
     }

@@ -79,8 +79,8 @@ class TimerHeap {
     const auto [first, last] = std::minmax_element(
         later_.begin(), later_.end(), [](const Node& one, const Node& other) { return one.at < other.at; });
     soon_until_ = deadline_after(first->at, (last->at - first->at) / 16 + LeaseClock::duration(1));
-    const auto moved = std::partition(later_.begin(), later_.end(),
-                                      [this](const Node& node) { return node.at >= soon_until_; });
+    const auto moved =
+        std::partition(later_.begin(), later_.end(), [this](const Node& node) { return node.at >= soon_until_; });
     std::for_each(moved, later_.end(), [this](const Node& node) { push_soon(node); });
     later_.erase(moved, later_.end());
   }

@@ -87,11 +87,12 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
   std::string who(request.holder);
   who.append(" ").append(request.label);
   // On a connection that has only renewed for long, clocks may have drifted apart.
-  if (connection.server_time_error(LeaseClock::now()) > stale_time) {
+  Deadline before = LeaseClock::now();
+  if (connection.server_time_error(before) > stale_time) {
     if (auto error = connection.ask_time(limits)) return {*std::move(error), {}};
+    before = LeaseClock::now();
   }
-  for (int tries = 1;; ++tries) {
-    const Deadline before = LeaseClock::now();
+  for (int tries = 1;; ++tries, before = LeaseClock::now()) {
     const auto limit = limits.deadline > before ? limits.deadline - before : LeaseClock::duration::zero();
     const auto server_now = connection.server_time_at_most(before);
     const Decimal not_after(server_now ? *server_now + micros(limit) + micros(not_after_slack) : 0);

@@ -158,8 +158,8 @@ Io SocketTransport::write(std::string_view bytes, const Limits& limits) noexcept
 }
 
 // A receive time-out somewhat below what is left spares the poll, and is seldom set anew: after it the rest is polled.
-bool SocketTransport::bound_recv(Deadline deadline) noexcept {
-  const Duration left = std::min(left_until(deadline), longest_wait);
+bool SocketTransport::bound_recv(Duration left) noexcept {
+  left = std::min(left, longest_wait);
   if (left < Millis(20)) return false;
   // The kernel rounds up to its tick.
   if (recv_limit_ >= left / 2 && recv_limit_ <= left - Millis(5)) return true;
@@ -174,9 +174,13 @@ bool SocketTransport::bound_recv(Deadline deadline) noexcept {
 Io SocketTransport::read(std::span<char> into, const Limits& limits) noexcept {
   const int fd = fd_.get();
   if (fd < 0) return {0, IoStatus::failed, system_error(EBADF)};
-  if (!limits.stop.stop_possible() && bound_recv(limits.deadline)) {
-    const ssize_t count = ::recv(fd, into.data(), into.size(), 0);
-    if (count >= 0 || (errno != EAGAIN && errno != EINTR)) return received(count);
+  if (!limits.stop.stop_possible()) {
+    const Duration left = left_until(limits.deadline);
+    if (left == Duration::zero()) return read_now(into);
+    if (bound_recv(left)) {
+      const ssize_t count = ::recv(fd, into.data(), into.size(), 0);
+      if (count >= 0 || (errno != EAGAIN && errno != EINTR)) return received(count);
+    }
   }
   for (;;) {
     const IoStatus status = wait_ready(fd, POLLIN, limits);

@@ -46,7 +46,7 @@ class SocketTransport final : public Transport {
   Io read_now(std::span<char> into) noexcept;
 
  private:
-  bool bound_recv(Deadline) noexcept;
+  bool bound_recv(LeaseClock::duration left) noexcept;
 
   OwnedFd fd_;
   LeaseClock::duration recv_limit_{};  // the SO_RCVTIMEO in force; 0: none was set yet
