@@ -99,13 +99,14 @@ std::system_error failed(const char* call) { return {errno, std::generic_categor
 }  // namespace
 
 Command::Command(const std::vector<std::string>& argv, std::vector<std::string> environment, const Inherited& inherited,
-                 Terminal& terminal, bool in_foreground) {
+                 Terminal& terminal, bool in_foreground)
+    : name_(argv.front()) {
   Preparation prepared(argv, std::move(environment), inherited);
   // Orphans of the group come to us instead of to init, so that their end is seen, and so that no other group can have
   // the number of ours while one is left.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   int failure[2];
-  if (::pipe2(failure, O_CLOEXEC) != 0) throw failed("pipe2");
+  if (::pipe2(failure, O_CLOEXEC | O_NONBLOCK) != 0) throw failed("pipe2");
   // Not posix_spawn: that has no parent-death signal.
   leader_ = ::fork();
   if (leader_ == 0) {
@@ -113,21 +114,16 @@ Command::Command(const std::vector<std::string>& argv, std::vector<std::string> 
     (void)!::write(failure[1], &error, sizeof error);
     ::_exit(127);
   }
-  const std::system_error no_fork = failed("fork");
+  const int fork_error = errno;
   ::close(failure[1]);
-  int error = 0;
-  if (leader_ > 0) {
-    ::setpgid(leader_, leader_);  // here and there, since either may come first
-    if (in_foreground) terminal.give(leader_);
-    while (::read(failure[0], &error, sizeof error) < 0 && errno == EINTR) {
-    }
+  failure_ = failure[0];
+  if (leader_ < 0) {
+    ::close(failure_);
+    errno = fork_error;
+    throw failed("fork");
   }
-  ::close(failure[0]);
-  if (leader_ < 0) throw no_fork;
-  if (error == 0) return;
-  while (::waitpid(leader_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  throw not_run(argv.front(), error);
+  ::setpgid(leader_, leader_);  // here and there, since either may come first
+  if (in_foreground) terminal.give(leader_);
 }
 
 Command::~Command() {
@@ -136,6 +132,7 @@ Command::~Command() {
     siginfo_t info{};
     if (::waitid(P_PGID, static_cast<id_t>(leader_), &info, WEXITED) != 0 && errno != EINTR) over_ = true;
   }
+  ::close(failure_);
 }
 
 void Command::reap() {
@@ -147,10 +144,15 @@ void Command::reap() {
       stopped_by_ = info.si_status;
     } else {
       status_ = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+      if (::read(failure_, &start_error_, sizeof start_error_) < 0) start_error_ = 0;
     }
   }
   siginfo_t left{};
   over_ = status_ && ::waitid(P_PGID, static_cast<id_t>(leader_), &left, WEXITED | WNOHANG | WNOWAIT) != 0;
+}
+
+void Command::check_that_it_ran() const {
+  if (start_error_ != 0) throw not_run(name_, start_error_);
 }
 
 int Command::stopped_by() { return std::exchange(stopped_by_, 0); }

@@ -75,10 +75,11 @@ int hold(const Context& context, Client& client, Lease lease, const LastRenewal&
   LeaseGuard guard(client, std::move(lease), options);
   Events events;
   Terminal terminal;
-  Command command(context.command, environment_of(context, guard), context.inherited, terminal,
-                  terminal.for_us_alone());
-  Supervisor supervisor(context, events, terminal, command, guard, renewals, terms);
+  const bool in_foreground = terminal.for_us_alone();
+  Command command(context.command, environment_of(context, guard), context.inherited, terminal, in_foreground);
+  Supervisor supervisor(context, events, terminal, in_foreground, command, guard, renewals, terms);
   const int status = supervisor.run();
+  command.check_that_it_ran();
   const std::string key = printable(guard.key().str());
   const ReleaseOutcome released = guard.release();
   if (supervisor.cut_short()) {

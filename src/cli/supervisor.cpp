@@ -50,7 +50,7 @@ std::string LastRenewal::trouble() const {
   return trouble_;
 }
 
-Supervisor::Supervisor(const Context& context, Events& events, Terminal& terminal, Command& command,
+Supervisor::Supervisor(const Context& context, Events& events, Terminal& terminal, bool in_foreground, Command& command,
                        const LeaseGuard& guard, const LastRenewal& renewals, const Terms& terms)
     : context_(context),
       events_(events),
@@ -60,7 +60,7 @@ Supervisor::Supervisor(const Context& context, Events& events, Terminal& termina
       renewals_(renewals),
       terms_(terms),
       key_(printable(guard.key().str())),
-      in_foreground_(terminal.belongs_to(command.group())) {}
+      in_foreground_(in_foreground) {}
 
 int Supervisor::run() {
   const std::stop_callback lost(guard_.stop_token(), [this]() noexcept { events_.wake(); });

@@ -36,7 +36,9 @@ struct Terms {
 /// meanwhile is decided in run(), on the thread that calls it.
 class Supervisor {
  public:
-  Supervisor(const Context&, Events&, Terminal&, Command&, const LeaseGuard&, const LastRenewal&, const Terms&);
+  /// `in_foreground`: the command is to have the terminal whenever this process has it to give.
+  Supervisor(const Context&, Events&, Terminal&, bool in_foreground, Command&, const LeaseGuard&, const LastRenewal&,
+             const Terms&);
 
   /// The command's exit code.
   int run();

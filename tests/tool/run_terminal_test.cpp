@@ -155,6 +155,22 @@ TEST_F(ToolRunTerminal, WhereNoShellCouldContinueItCtrlZIsOfNoEffect) {
   EXPECT_TRUE(becomes([&] { return has("end"); }));
 }
 
+// Also the one that has not yet become the command: whoever waited for that would wait for ever.
+TEST_F(ToolRunTerminal, CtrlZAtAnyTimeLeavesAJobThatCanBeContinued) {
+  for (int i = 0; i < 30; ++i) {
+    ::unlink(file("pid").c_str());
+    JobShell shell(job("echo $$ > $D/pid; read x"), JobShell::Start::foreground);
+    ASSERT_TRUE(becomes([&] { return shell.in_front() != shell.job() || has("pid"); }));
+    ::usleep(static_cast<useconds_t>(i * 50));
+    shell.type(ctrl_z);
+    ASSERT_TRUE(is_told(shell, "stopped 20 ")) << i << shell.told();
+    shell.fg();
+    ASSERT_GT(pid_in("pid"), 0);
+    shell.type("\n");
+    ASSERT_TRUE(becomes([&] { return shell.told().ends_with("exited 0 "); })) << i << shell.told();
+  }
+}
+
 TEST_F(ToolRunTerminal, TheCommandHearsOfANewSize) {
   JobShell shell(job("trap 'stty size; exit 0' WINCH; echo $$ > $D/pid; while :; do sleep 0.02; done"),
                  JobShell::Start::foreground);
