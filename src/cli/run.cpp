@@ -63,7 +63,7 @@ std::vector<std::string> environment_of(const Context& context, const LeaseGuard
     const std::string_view text(*entry);
     if (!ours.contains(std::string(text.substr(0, text.find('='))))) out.emplace_back(text);
   }
-  for (const auto& [name, value] : ours) out.push_back(name + "=" + value);
+  for (const auto& [name, value] : ours) out.push_back(fmt::format("{}={}", name, value));
   return out;
 }
 

@@ -153,7 +153,6 @@ void Supervisor::follow(int stop) {
     terminal_.give(command_.group());
     return command_.signal_group(SIGCONT);
   }
-  terminal_.take_back();
   ::kill(0, stop);
   Events::let_through(stop);  // goes on here when somebody sends SIGCONT, which then also waits in events_
   // Or at once, where no shell could continue us (an orphaned group): then the command cannot be stopped either.

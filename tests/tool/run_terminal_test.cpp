@@ -171,6 +171,22 @@ TEST_F(ToolRunTerminal, CtrlZAtAnyTimeLeavesAJobThatCanBeContinued) {
   }
 }
 
+TEST_F(ToolRunTerminal, ASigstopToTheCommandAloneDoesNotStopTheTool) {
+  JobShell shell(job("echo $$ > $D/pid; read x; exit 3", {"--ttl", "600ms"}), JobShell::Start::foreground);
+  const pid_t child = pid_in("pid");
+  ASSERT_GT(child, 0);
+  ::kill(child, SIGSTOP);
+  ASSERT_TRUE(becomes([&] { return state(child) == 'T'; }));
+  const Stopwatch watch;
+  while (watch.elapsed_ms() < Millis(1'200)) {
+    ASSERT_TRUE(raw_.exists("nightly"));
+    ::usleep(20'000);
+  }
+  ::kill(child, SIGCONT);
+  shell.type("\n");
+  EXPECT_TRUE(is_told(shell, "exited 3 ")) << shell.told();
+}
+
 TEST_F(ToolRunTerminal, TheCommandHearsOfANewSize) {
   JobShell shell(job("trap 'stty size; exit 0' WINCH; echo $$ > $D/pid; while :; do sleep 0.02; done"),
                  JobShell::Start::foreground);
