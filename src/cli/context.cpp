@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "cli/duration.hpp"
 #include "cli/exit_code.hpp"
@@ -30,6 +32,24 @@ std::string first_line(const std::string& file) {
   return line;
 }
 
+// Where in a URL "user:password@" stands; npos: not there. `begin` is 0 if the URL has no place for it.
+struct Authority {
+  std::size_t begin{0}, colon{std::string::npos}, at{std::string::npos};
+};
+
+Authority authority_of(const std::string& url) {
+  Authority out;
+  const auto scheme = url.find("://");
+  if (scheme == url.npos) return out;
+  out.begin = scheme + 3;
+  const auto at = url.rfind('@', std::min(url.find('/', out.begin), url.size()));
+  if (at == url.npos || at < out.begin) return out;
+  out.at = at;
+  const auto colon = url.find(':', out.begin);
+  if (colon < at) out.colon = colon;
+  return out;
+}
+
 std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -43,23 +63,27 @@ std::string percent_encoded(std::string_view text) {
 }  // namespace
 
 std::string with_password(const std::string& url, std::string_view password) {
-  const auto scheme = url.find("://");
-  if (scheme == url.npos) {
+  const Authority authority = authority_of(url);
+  if (authority.begin == 0) {
     throw Failure(Exit::usage, "usage",
                   "a password is given, but the URL takes none (redis://, rediss:// and unix:// do)");
   }
-  const std::size_t begin = scheme + 3;
-  const std::size_t end = std::min(url.find('/', begin), url.size());
-  const auto at = url.rfind('@', end);
-  const bool has_user = at != url.npos && at >= begin;
-  if (has_user && url.substr(begin, at - begin).find(':') != url.npos) {
+  if (authority.colon != url.npos) {
     throw Failure(Exit::usage, "usage", "a password is given twice: in the URL, and in a file or REDLEASE_PASSWORD");
   }
+  const bool has_user = authority.at != url.npos;
   std::string out = url;
-  return out.insert(has_user ? at : begin, ":" + percent_encoded(password) + (has_user ? "" : "@"));
+  return out.insert(has_user ? authority.at : authority.begin, ":" + percent_encoded(password) + (has_user ? "" : "@"));
 }
 
-Context::Context(CLI::App& app) {
+std::string without_password(const std::string& url) {
+  const Authority authority = authority_of(url);
+  if (authority.colon == url.npos) return url;
+  const bool has_user = authority.colon > authority.begin;
+  return url.substr(0, authority.colon) + url.substr(authority.at + (has_user ? 0 : 1));
+}
+
+Context::Context(CLI::App& app, const Inherited& given) : inherited(given) {
   const std::string group = "Every command";
   app.add_option("--url", url_,
                  "redis://[user[:password]@]host[:port][/db], rediss://…, unix:///path[?db=n] or memory:")
@@ -68,6 +92,7 @@ Context::Context(CLI::App& app) {
       ->type_name("URL")
       ->group(group);
   app.add_option("--password-file", password_file_, "A file whose first line is the password; else REDLEASE_PASSWORD")
+      ->envname("REDLEASE_PASSWORD_FILE")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--prefix", prefix_, "Put before every key")
@@ -75,14 +100,20 @@ Context::Context(CLI::App& app) {
       ->type_name("TEXT")
       ->group(group);
   app.add_option("--tls-ca", tls_.ca_file, "rediss://: trust these authorities (PEM) instead of the system's")
+      ->envname("REDLEASE_TLS_CA")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--tls-cert", tls_.cert_file, "rediss://: present this certificate (PEM)")
+      ->envname("REDLEASE_TLS_CERT")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--tls-key", tls_.key_file, "rediss://: its key (PEM)")->type_name("FILE")->group(group);
+  app.add_option("--tls-key", tls_.key_file, "rediss://: its key (PEM)")
+      ->envname("REDLEASE_TLS_KEY")
+      ->type_name("FILE")
+      ->group(group);
   app.add_option("--tls-name", tls_.server_name,
                  "rediss://: the name that the server's certificate must have, if not the host's")
+      ->envname("REDLEASE_TLS_NAME")
       ->type_name("NAME")
       ->group(group);
   app.add_flag("--json", json_, "Print one JSON document (docs/tool.md)")->group(group);
@@ -105,6 +136,21 @@ Client Context::client(ClientOptions base) const {
   return Client(in_memory() ? url_ : url_with_password(), std::move(base));
 }
 
+std::map<std::string, std::string> Context::environment() const {
+  std::map<std::string, std::string> out;
+  const char* inherited_url = std::getenv("REDLEASE_URL");
+  if (inherited_url == nullptr || url_ != inherited_url) out["REDLEASE_URL"] = without_password(url_);
+  if (!prefix_.empty()) out["REDLEASE_PREFIX"] = prefix_;
+  if (!tls_.server_name.empty()) out["REDLEASE_TLS_NAME"] = tls_.server_name;
+  for (const auto& [name, file] : {std::pair{"REDLEASE_PASSWORD_FILE", &password_file_},
+                                   {"REDLEASE_TLS_CA", &tls_.ca_file},
+                                   {"REDLEASE_TLS_CERT", &tls_.cert_file},
+                                   {"REDLEASE_TLS_KEY", &tls_.key_file}}) {
+    if (!file->empty()) out[name] = std::filesystem::absolute(*file).string();
+  }
+  return out;
+}
+
 Endpoint Context::endpoint() const {
   if (in_memory()) {
     throw Failure(Exit::usage, "usage",
@@ -123,11 +169,13 @@ void Context::print_json(const Json& document) {
 }
 
 void Context::remark(std::string_view text) const {
-  if (!quiet_) fmt::print(stderr, "redlease: {}\n", text);
+  if (!quiet_) print_error(text);
 }
 
-CLI::Option* add_duration(CLI::App& app, const std::string& names, Millis& into, const std::string& help,
-                          std::string_view word) {
+namespace {
+
+template <class Into>
+CLI::Option* add(CLI::App& app, const std::string& names, Into& into, const std::string& help, std::string_view word) {
   const auto read = [&into, names, word](const CLI::results_t& given) {
     const std::string& text = given.back();
     if (!word.empty() && text == word) return into = forever, true;
@@ -139,6 +187,18 @@ CLI::Option* add_duration(CLI::App& app, const std::string& names, Millis& into,
     return into = *duration, true;
   };
   return app.add_option(names, read, help)->type_name(word.empty() ? "DURATION" : "DURATION|" + std::string(word));
+}
+
+}  // namespace
+
+CLI::Option* add_duration(CLI::App& app, const std::string& names, Millis& into, const std::string& help,
+                          std::string_view word) {
+  return add(app, names, into, help, word);
+}
+
+CLI::Option* add_duration(CLI::App& app, const std::string& names, std::optional<Millis>& into,
+                          const std::string& help) {
+  return add(app, names, into, help, {});
 }
 
 }  // namespace redlease::cli

@@ -1,10 +1,14 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "cli/inherited.hpp"
 #include "redlease/client.hpp"
 #include "redlease/wire/endpoint.hpp"
 
@@ -16,12 +20,15 @@ using Json = nlohmann::ordered_json;
 class Context {
  public:
   /// Adds the options that every command knows.
-  explicit Context(CLI::App&);
+  Context(CLI::App&, const Inherited&);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   /// Commands set it while the command line is read; main() runs it.
   std::function<int()> action;
+  /// What stood behind "--" on the command line of run, word for word.
+  std::vector<std::string> command;
+  const Inherited& inherited;
 
   /// How to reach the server; `base` brings what a command wants besides. Throws Failure (usage) for what is flawed.
   Client client(ClientOptions base = {}) const;
@@ -29,6 +36,9 @@ class Context {
   Endpoint endpoint() const;
   /// `memory:` or `memory:name`: leases that end with this process.
   bool in_memory() const { return url_.starts_with("memory:"); }
+  /// What a command that is run needs to find the same server and the same keys. A password that stood in --url is not
+  /// handed on, since there are more eyes on a child's environment.
+  std::map<std::string, std::string> environment() const;
   /// For people: the URL without user and password.
   std::string server() const;
   const std::string& prefix() const { return prefix_; }
@@ -54,7 +64,12 @@ class Context {
 CLI::Option* add_duration(CLI::App&, const std::string& names, Millis& into, const std::string& help,
                           std::string_view word = {});
 
+CLI::Option* add_duration(CLI::App&, const std::string& names, std::optional<Millis>& into, const std::string& help);
+
 /// The URL with a password put in, percent-encoded. Throws Failure (usage) if it has one already.
 std::string with_password(const std::string& url, std::string_view password);
+
+/// The URL without a password, if it has one; the user stays.
+std::string without_password(const std::string& url);
 
 }  // namespace redlease::cli

@@ -13,14 +13,8 @@ namespace redlease::cli {
 void add_lease_options(CLI::App& app, LeaseOptions& options) {
   add_duration(app, "--ttl", options.ttl, "How long the server keeps the lease without a renewal; default 30s");
   add_duration(app, "--wait", options.wait, "How long to wait while another holds it; default 0", "forever");
-  app.add_option_function<std::string>(
-         "--op-timeout",
-         [&options](const std::string& text) {
-           options.op_timeout = parse_duration(text);
-           if (!options.op_timeout) throw CLI::ValidationError("--op-timeout", "not a duration: write 250ms or 1s");
-         },
-         "The limit of one call to the server; default a third of the ttl, at most 1s")
-      ->type_name("DURATION");
+  add_duration(app, "--op-timeout", options.op_timeout,
+               "The limit of one call to the server; default a third of the ttl, at most 1s");
   app.add_option("--label", options.label, "Shown to whoever looks at the lease; up to 256 bytes")->type_name("TEXT");
   app.add_option_function<std::uint64_t>(
          "--fence-floor", [&options](std::uint64_t n) { options.fence_floor = FencingToken{n}; },

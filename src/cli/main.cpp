@@ -1,18 +1,23 @@
 #include <fmt/format.h>
 
-#include <csignal>
+#include <algorithm>
 #include <exception>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/inherited.hpp"
+#include "cli/output.hpp"
 #include "redlease/version.hpp"
 
 namespace redlease::cli {
 namespace {
 
 int failed(const Context& context, const std::string& code, const std::string& message, int exit) {
-  fmt::print(stderr, "redlease: {}\n", message);
+  print_error(message);
   try {
     if (context.json()) Context::print_json({{"error", {{"code", code}, {"message", message}}}});
   } catch (const Failure&) {
@@ -21,14 +26,27 @@ int failed(const Context& context, const std::string& code, const std::string& m
   return exit;
 }
 
-int run_tool(int argc, char** argv) {
+// Behind "--" of run stands a command: its words are taken from the command line before CLI11 sees them, which would
+// make two words of "[a,b]".
+std::vector<std::string> take_command(int& argc, char** argv) {
+  using namespace std::string_view_literals;
+  char** const end = argv + argc;
+  char** const mark = std::find(argv + 1, end, "--"sv);
+  if (mark == end || std::find(argv + 1, mark, "run"sv) == mark) return {};
+  argc = static_cast<int>(mark - argv);
+  return {mark + 1, end};
+}
+
+int run_tool(int argc, char** argv, const Inherited& inherited) {
   CLI::App app("Leases on Redis and Valkey: one at a time, across processes and machines.", "redlease");
   app.set_version_flag("--version", fmt::format("redlease {}.{}.{}", REDLEASE_VERSION_MAJOR, REDLEASE_VERSION_MINOR,
                                                 REDLEASE_VERSION_PATCH));
   app.require_subcommand(1);
   app.fallthrough();
   app.footer("Exit codes and the JSON of each command: man redlease.");
-  Context context(app);
+  Context context(app, inherited);
+  context.command = take_command(argc, argv);
+  add_run(app, context);
   add_acquire(app, context);
   add_renew(app, context);
   add_release(app, context);
@@ -57,12 +75,11 @@ int run_tool(int argc, char** argv) {
 }  // namespace redlease::cli
 
 int main(int argc, char** argv) {
-  // A reader that has gone is an error of write(), told as such: a killed tool could not give its lease back.
-  std::signal(SIGPIPE, SIG_IGN);
+  const redlease::cli::Inherited inherited;
   try {
-    return redlease::cli::run_tool(argc, argv);
+    return redlease::cli::run_tool(argc, argv, inherited);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "redlease: {}\n", error.what());
+    redlease::cli::print_error(error.what());
     return redlease::cli::number(redlease::cli::Exit::unavailable);
   }
 }

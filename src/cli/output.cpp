@@ -55,6 +55,11 @@ void print(std::string_view text) {
   }
 }
 
+void print_error(std::string_view text) {
+  const std::string line = fmt::format("redlease: {}\n", text);
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {

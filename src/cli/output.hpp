@@ -8,6 +8,9 @@ namespace redlease::cli {
 /// nobody saw must not stay behind.
 void print(std::string_view);
 
+/// For people, on stderr, as "redlease: text" and a line end. Where that cannot be written, nobody is there to be told.
+void print_error(std::string_view);
+
 /// What comes from a server or another process, made fit for a terminal: control characters and what is not UTF-8 as
 /// \xNN.
 std::string printable(std::string_view);

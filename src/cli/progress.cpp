@@ -70,7 +70,7 @@ void Progress::tell() {
   const auto info = client_.inspect(key_);
   std::string line = info.has_value() ? waiting_line(key_, info.value(), this_process())
                                       : "waiting; the server does not tell for whom: " + info.error().detail;
-  if (!screen_.terminal) return fmt::print(stderr, "redlease: {}\n", line);
+  if (!screen_.terminal) return print_error(line);
   // Cut at the edge: a line that wraps could not be drawn over. By bytes, which may cut one character too many.
   if (const auto width = static_cast<std::size_t>(screen_.columns() - 1); line.size() > width) {
     line.resize(width);

@@ -10,7 +10,7 @@ namespace {
 sigset_t endings() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, signal);  // USR1: from our destructor
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, signal);  // USR1: from end()
   return set;
 }
 
@@ -36,10 +36,13 @@ StopOnSignal::StopOnSignal() {
   });
 }
 
-StopOnSignal::~StopOnSignal() {
-  listener_.request_stop();
-  ::pthread_kill(listener_.native_handle(), SIGUSR1);
-  listener_.join();
+int StopOnSignal::end() noexcept {
+  if (listener_.joinable()) {
+    listener_.request_stop();
+    ::pthread_kill(listener_.native_handle(), SIGUSR1);
+    listener_.join();
+  }
+  return signal();
 }
 
 }  // namespace redlease::cli

@@ -10,13 +10,15 @@ namespace redlease::cli {
 class StopOnSignal {
  public:
   StopOnSignal();
-  ~StopOnSignal();
+  ~StopOnSignal() { (void)end(); }
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
   std::stop_token token() const { return stop_.get_token(); }
   /// The one that came, or 0.
   int signal() const noexcept { return signal_.load(); }
+  /// Listens no more, and tells for the last time; what comes later stays pending.
+  int end() noexcept;
 
  private:
   std::stop_source stop_;

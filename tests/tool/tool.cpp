@@ -75,6 +75,7 @@ Tool::Tool(const std::vector<std::string>& arguments, const ToolSetup& setup) {
     ::dup2(in, 0);
     ::dup2(out, 1);
     ::dup2(err, 2);
+    if (setup.before_exec) setup.before_exec();
     ::execve(argv[0], argv.data(), env.data());
     ::_exit(99);
   }

@@ -2,6 +2,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct ToolSetup {
   std::string input{};                       ///< its standard input; then it ends
   bool closed_output{false};                 ///< its standard output is a pipe that nobody reads
   std::optional<std::string> output_file{};  ///< its standard output goes there instead
+  std::function<void()> before_exec{};       ///< in the forked process, once its descriptors are set up
 };
 
 struct ToolResult {
