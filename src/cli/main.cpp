@@ -33,8 +33,11 @@ int run_tool(int argc, char** argv) {
   add_renew(app, context);
   add_release(app, context);
   add_show(app, context);
+  add_ls(app, context);
   add_wait(app, context);
   add_break(app, context);
+  add_watch(app, context);
+  add_trace(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version

@@ -48,9 +48,9 @@ void print(std::string_view text) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
-    } else if (errno != EINTR) {
-      throw Failure(Exit::no_output, "no_output",
-                    fmt::format("could not write to standard output: {}", std::generic_category().message(errno)));
+    } else if (const int error = errno; error != EINTR) {
+      throw Failure(Exit::no_output, error == EPIPE ? "no_reader" : "no_output",
+                    fmt::format("could not write to standard output: {}", std::generic_category().message(error)));
     }
   }
 }

@@ -4,8 +4,8 @@
 
 namespace redlease::cli {
 
-/// Writes to stdout at once. Throws Failure (no_output) if it cannot, the reader's having gone included: a token that
-/// nobody saw must not stay behind.
+/// Writes to stdout at once. Throws Failure (no_output) if it cannot, also if the reader has gone (no_reader): a token
+/// that nobody saw must not stay behind.
 void print(std::string_view);
 
 /// What comes from a server or another process, made fit for a terminal: control characters and what is not UTF-8 as
