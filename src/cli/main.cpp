@@ -38,6 +38,7 @@ int run_tool(int argc, char** argv) {
   add_break(app, context);
   add_watch(app, context);
   add_trace(app, context);
+  add_bench(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
