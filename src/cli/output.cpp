@@ -71,7 +71,8 @@ std::string printable(std::string_view text) {
 
 Screen::Screen(int descriptor) : terminal(::isatty(descriptor) == 1), descriptor_(descriptor) {
   const char* term = std::getenv("TERM");
-  colours = terminal && !is_set("NO_COLOR") && term != nullptr && std::string_view(term) != "dumb";
+  movable = terminal && term != nullptr && std::string_view(term) != "dumb";
+  colours = movable && !is_set("NO_COLOR");
 }
 
 std::string Screen::tinted(Tint tint, std::string_view text) const {

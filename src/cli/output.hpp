@@ -18,6 +18,7 @@ enum class Tint { plain, good, bad, warn, faint };
 struct Screen {
   explicit Screen(int descriptor);
   bool terminal;
+  bool movable;  ///< its cursor, too
   bool colours;
   std::string tinted(Tint, std::string_view) const;
   /// Of a terminal, in columns and rows; 80 by 24 if it does not tell.
