@@ -165,8 +165,7 @@ void scan_names(const Context& context, const std::string& pattern, Wanted wante
     pass.drop_lasting(others);
     for (const std::string& key : others) add(key);
     std::ranges::sort(names);
-    const auto repeated = std::ranges::unique(names);
-    names.erase(repeated.begin(), repeated.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     page(names);
   }
 }
