@@ -100,9 +100,11 @@ KeyTimeline TimelineBuilder::timeline_of(const std::string& key, Seen seen, Mill
     return std::tuple(one.second.from, one.second.to, one.first, one.second.held);
   });
   KeyTimeline out{key, {}, std::move(seen.unseen), std::move(seen.silent)};
-  for (auto& [who, span] : seen.over) {
+  for (const auto& one : seen.over) {
+    const std::string& who = one.first;
+    const Span& span = one.second;
     auto lane = std::ranges::find_if(
-        out.lanes, [&](const Lane& one) { return one.who == who && one.spans.back().to <= span.from; });
+        out.lanes, [&](const Lane& other) { return other.who == who && other.spans.back().to <= span.from; });
     if (lane == out.lanes.end()) lane = out.lanes.insert(lane, Lane{who, {}});
     lane->spans.push_back(span);
   }

@@ -22,7 +22,7 @@ constexpr std::size_t name_columns = 40, title_columns = 120;
 constexpr std::array<std::string_view, 8> colours{"#0b6e99", "#a84f12", "#4a7429", "#7b3fa0",
                                                   "#a6204f", "#00756a", "#7a6100", "#475a8f"};
 
-constexpr std::string_view silent_fill = "fill=\"url(#silent)\"";
+constexpr std::string_view silent_fill = R"-(fill="url(#silent)")-";
 
 std::string held_fill(std::size_t colour) { return fmt::format("rx=\"2\" fill=\"{}\"", colours[colour]); }
 
@@ -111,8 +111,8 @@ class Drawing {
                    kind, what);
   }
   void box(double x1, double x2, double y, double height, std::string_view fill, std::string_view title = {}) {
-    fmt::format_to(std::back_inserter(body_), "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" {}",
-                   x1, y, x2 - x1, height, fill);
+    fmt::format_to(std::back_inserter(body_), R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" {})", x1, y,
+                   x2 - x1, height, fill);
     body_ += title.empty() ? "/>\n" : fmt::format("><title>{}</title></rect>\n", title);
   }
   void line(double x1, double y1, double x2, double y2, std::string_view kind) {
