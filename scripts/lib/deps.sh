@@ -4,7 +4,7 @@
 build_packages="g++:g++ cmake:cmake ninja-build:ninja libhiredis-dev:- libssl-dev:-"
 tool_packages="libcli11-dev:- libfmt-dev:- nlohmann-json3-dev:-"
 server_packages="redis-server:redis-server"
-test_packages="ccache:ccache binutils:nm libgtest-dev:- libbenchmark-dev:- openssl:openssl prometheus:promtool"
+test_packages="ccache:ccache binutils:nm libgtest-dev:- libbenchmark-dev:- openssl:openssl prometheus:promtool mandoc:mandoc zsh:zsh"
 example_packages="libsqlite3-dev:-"
 clang_packages="clang:clang++"
 lint_packages="clang:clang++ clang-tidy:clang-tidy clang-format:clang-format"

@@ -51,8 +51,12 @@ int run_tool(int argc, char** argv, const Inherited& inherited) {
   add_renew(app, context);
   add_release(app, context);
   add_show(app, context);
+  add_ls(app, context);
   add_wait(app, context);
   add_break(app, context);
+  add_watch(app, context);
+  add_trace(app, context);
+  add_bench(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version

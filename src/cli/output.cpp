@@ -48,9 +48,9 @@ void print(std::string_view text) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
-    } else if (errno != EINTR) {
-      throw Failure(Exit::no_output, "no_output",
-                    fmt::format("could not write to standard output: {}", std::generic_category().message(errno)));
+    } else if (const int error = errno; error != EINTR) {
+      throw Failure(Exit::no_output, error == EPIPE ? "no_reader" : "no_output",
+                    fmt::format("could not write to standard output: {}", std::generic_category().message(error)));
     }
   }
 }
@@ -76,7 +76,8 @@ std::string printable(std::string_view text) {
 
 Screen::Screen(int descriptor) : terminal(::isatty(descriptor) == 1), descriptor_(descriptor) {
   const char* term = std::getenv("TERM");
-  colours = terminal && !is_set("NO_COLOR") && term != nullptr && std::string_view(term) != "dumb";
+  movable = terminal && term != nullptr && std::string_view(term) != "dumb";
+  colours = movable && !is_set("NO_COLOR");
 }
 
 std::string Screen::tinted(Tint tint, std::string_view text) const {

@@ -4,8 +4,8 @@
 
 namespace redlease::cli {
 
-/// Writes to stdout at once. Throws Failure (no_output) if it cannot, the reader's having gone included: a token that
-/// nobody saw must not stay behind.
+/// Writes to stdout at once. Throws Failure (no_output) if it cannot, also if the reader has gone (no_reader): a token
+/// that nobody saw must not stay behind.
 void print(std::string_view);
 
 /// For people, on stderr, as "redlease: text" and a line end. Where that cannot be written, nobody is there to be told.
@@ -21,6 +21,7 @@ enum class Tint { plain, good, bad, warn, faint };
 struct Screen {
   explicit Screen(int descriptor);
   bool terminal;
+  bool movable;  ///< its cursor, too
   bool colours;
   std::string tinted(Tint, std::string_view) const;
   /// Of a terminal, in columns and rows; 80 by 24 if it does not tell.
