@@ -35,6 +35,7 @@ int run_tool(int argc, char** argv) {
   add_show(app, context);
   add_wait(app, context);
   add_break(app, context);
+  add_doctor(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
