@@ -1,6 +1,7 @@
 // The server's clock against this host's.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <thread>
@@ -15,8 +16,12 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::microseconds;
 
-constexpr auto window = 1'000ms;  // over which the rate is measured, at least
-constexpr double drift = 0.01;    // ClientOptions::drift
+constexpr double drift = 0.01;  // ClientOptions::drift
+
+// Over which the rate is measured: long enough to tell a quarter of the drift, if that can be had.
+LeaseClock::duration window(LeaseClock::duration round_trip) {
+  return std::clamp<LeaseClock::duration>(round_trip * 400, 1s, 5s);
+}
 
 double micros(LeaseClock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
 
@@ -24,7 +29,10 @@ Verdict offset(Exam& exam) {
   const auto sample = exam.best_time(9);
   if (!sample) return exam.unknown();
   const double off = static_cast<double>(sample->server - sample->here), error = micros(sample->round_trip()) / 2;
-  const auto size = [](double us) { return show(Millis(static_cast<std::int64_t>(std::abs(us) / 1'000))); };
+  const auto size = [](double us) {
+    const double unit = std::abs(us) < 60e6 ? 1e3 : 1e6;  // in full seconds where milliseconds say nothing
+    return show(Millis(std::llround(std::abs(us) / unit) * std::llround(unit / 1e3)));
+  };
   if (std::abs(off) - error < 1e6) {
     return ok(fmt::format("{} {} this host's, give or take {:.1f} ms", size(off), off < 0 ? "behind" : "ahead of",
                           error / 1'000));
@@ -40,7 +48,8 @@ Verdict offset(Exam& exam) {
 Verdict rate(Exam& exam) {
   const auto& first = exam.first_time();
   if (!first) return exam.time(), exam.unknown();
-  while (LeaseClock::now() - first->after < window && !exam.stop().stop_requested()) std::this_thread::sleep_for(20ms);
+  while (LeaseClock::now() - first->after < window(first->round_trip()) && !exam.stop().stop_requested())
+    std::this_thread::sleep_for(20ms);
   const auto last = exam.best_time(9);
   if (!last) return exam.unknown();
   const double here = micros((last->before - first->before) + (last->after - first->after)) / 2;

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <vector>
 
-#include "cli/doctor/exam.hpp"
-#include "cli/doctor/finding.hpp"
 #include "cli/doctor/host_facts.hpp"
 #include "cli/duration.hpp"
 

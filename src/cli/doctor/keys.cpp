@@ -95,9 +95,9 @@ Verdict expiry(Exam& exam) {
       fmt::format("{}: {}", endless.size(), some_of(endless)),
       "a lease without an expiry is held for ever: whoever took it has died or will, and nobody gets it after "
       "that",
-      fmt::format("look with `redlease show`, then `redlease break KEY --yes` for each, say {}; or keep what is "
-                  "no lease under another prefix",
-                  endless.front()));
+      fmt::format("look at it with redlease show, then `redlease break {} --yes`, and so for the others; or keep "
+                  "what is no lease under another prefix",
+                  endless.front().substr(exam.context().prefix().size())));
 }
 
 Verdict fences(Exam& exam) {

@@ -144,7 +144,7 @@ Verdict latency(Exam& exam) {
 }
 
 Verdict scratch(Exam& exam) {
-  if (!exam.wrote_scratch()) return ok("nothing was written");
+  if (!exam.wrote_scratch()) return unknown("nothing was written, so nothing was removed");
   if (exam.remove_scratch()) return ok("removed");
   return warn("the scratch keys could not be removed: " + exam.trouble(), "they stay for a minute, in nobody's way",
               "nothing is to be done: they expire");
