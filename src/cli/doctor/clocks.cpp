@@ -53,7 +53,7 @@ Verdict rate(Exam& exam) {
   const auto last = exam.best_time(9);
   if (!last) return exam.unknown();
   const double here = micros((last->before - first->before) + (last->after - first->after)) / 2;
-  const double there = static_cast<double>(last->server - first->server);
+  const auto there = static_cast<double>(last->server - first->server);
   const double error = micros(first->round_trip() + last->round_trip()) / 2 / here;
   const double off = there / here - 1;
   const std::string found = fmt::format("{:+.2f} % against this host's, give or take {:.2f} %", off * 100, error * 100);
