@@ -147,6 +147,30 @@ TEST(DoctorProducts, MultiMasterAndStrangeProductsAreNamed) {
   }
 }
 
+TEST(DoctorProducts, AFieldIsBelievedAsFarAsItGoes) {
+  const std::vector<std::tuple<std::string, std::string, std::string>> fields{
+      {"rdb_last_bgsave_status:ok\r\naof_last_write_status:err\r\n", "durability.disk", "fail"},
+      {"rdb_last_bgsave_status:err\r\n", "durability.disk", "warn"},  // writes may be refused: CONFIG does not tell
+      {"maxmemory:100\r\nmaxmemory_policy:strange\r\n", "memory.policy", "unknown"},
+      {"maxmemory:100\r\n", "memory.policy", "unknown"},
+      {"maxmemory:lots\r\nmaxmemory_policy:allkeys-lru\r\n", "memory.policy", "unknown"},
+      {"maxmemory:100\r\nmaxmemory_policy:allkeys-lfu\r\n", "memory.policy", "fail"},
+      {"aof_enabled:2\r\n", "durability.persistence", "unknown"},
+      {"aof_enabled:0\r\n", "durability.persistence", "warn"},  // snapshots or not: CONFIG does not tell
+      {"aof_enabled:1\r\n", "durability.persistence", "unknown"},
+      {"uptime_in_seconds:-\r\n", "durability.restart", "unknown"},
+      {"role:queen\r\n", "topology.role", "unknown"},
+      {"loading:0\r\nasync_loading:1\r\n", "topology.loading", "fail"},
+      {"role:master\r\nconnected_slaves:2\r\n", "replication.replicas", "unknown"},
+      {"role:master\r\nconnected_slaves:2\r\nmin_slaves_good_slaves:1\r\n", "replication.replicas", "ok"},
+      {"redis_mode:cluster\r\n", "topology.mode", "fail"},
+  };
+  for (const auto& [info, check, status] : fields) {
+    const Examined examined = examine(Played(info).url());
+    EXPECT_EQ(examined.status(check), status) << info << examined.finding(check);
+  }
+}
+
 TEST(DoctorProducts, AClockThatIsOffIsFoundAndIsWellWhenItIsSetRight) {
   Played server(well);
   for (const std::int64_t hours : {-1, 1}) {

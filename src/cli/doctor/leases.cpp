@@ -15,7 +15,6 @@ namespace redlease::cli::doctor {
 namespace {
 
 using namespace std::chrono_literals;
-using std::chrono::duration_cast;
 
 constexpr Millis long_enough{10'000};  // the ttl of scratch leases, and the patience of their waiter
 constexpr std::size_t renewals = 200;
