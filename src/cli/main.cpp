@@ -57,6 +57,7 @@ int run_tool(int argc, char** argv, const Inherited& inherited) {
   add_watch(app, context);
   add_trace(app, context);
   add_bench(app, context);
+  add_doctor(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
