@@ -61,9 +61,11 @@ class ToolRun : public ::testing::Test {
 };
 
 // A script running under the tool, which writes its own process id to $D/pid when it is ready.
+// NOLINTBEGIN(bugprone-macro-parentheses): options may be {}
 #define REDLEASE_RUNNING(tool, options, text)             \
   Tool tool(line(options, {"sh", "-c", text}), with({})); \
   const pid_t child = pid_in("pid");                      \
   ASSERT_GT(child, 0) << tool.err()
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace redlease::testing_support
