@@ -17,14 +17,6 @@ namespace {
 
 using Words = std::set<std::string>;
 
-// Offered and described before the tool has them. To be taken out with the command's coming: then it is compared.
-const std::map<std::string, Words> to_come{
-    {"run",
-     {"--ttl", "--wait", "--stop-before", "--grace", "--max-hold", "--label", "--op-timeout", "--fence-floor",
-      "--busy-exit"}},
-    {"doctor", {"--ttl", "--scratch-key"}},
-};
-
 std::string content(const std::string& file) {
   std::ifstream in(std::string(REDLEASE_SOURCE_DIR) + "/" + file, std::ios::binary);
   EXPECT_TRUE(in) << file;
@@ -61,8 +53,7 @@ std::string after(const std::string& text, const std::string& mark) {
   return at == text.npos ? "" : text.substr(at);
 }
 
-// Of the tool at hand.
-Words own_commands() {
+Words commands() {
   Words out;
   const std::string text = after(help({}), "\nSubcommands:\n");
   const std::regex command(R"(^  ([a-z]+)  )", std::regex::multiline);
@@ -71,17 +62,10 @@ Words own_commands() {
   return out;
 }
 
-Words commands() {
-  Words out = own_commands();
-  for (const auto& [name, options] : to_come) out.insert(name);
-  return out;
-}
-
 // Without --help, which all have.
 std::map<std::string, Words> options_by_command() {
   std::map<std::string, Words> out;
-  for (const auto& [command, options] : to_come) out[command] = options;
-  for (const auto& command : own_commands()) {
+  for (const auto& command : commands()) {
     out[command] = options_in(help({command}));
     out[command].erase("--help");
   }
