@@ -22,7 +22,6 @@ const std::map<std::string, Words> to_come{
     {"run",
      {"--ttl", "--wait", "--stop-before", "--grace", "--max-hold", "--label", "--op-timeout", "--fence-floor",
       "--busy-exit"}},
-    {"doctor", {"--ttl", "--scratch-key"}},
 };
 
 std::string content(const std::string& file) {

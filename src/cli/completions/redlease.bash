@@ -15,7 +15,7 @@ _redlease_options() { # command
     break) echo --yes ;;
     watch) echo --interval --for ;;
     trace) echo --pattern --for --interval --output ;;
-    doctor) echo --ttl --scratch-key ;;
+    doctor) echo --ttl --op-timeout --scratch-key --node --server-only ;;
     bench) echo --for ;;
   esac
 }
