@@ -35,15 +35,6 @@ std::string rule_for(const std::string& command) {
 
 }  // namespace
 
-std::string glob_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 Exam::Exam(const Context& context, Terms terms, std::stop_token stop)
     : context_(context),
       terms_(std::move(terms)),

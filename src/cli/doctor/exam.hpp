@@ -129,8 +129,6 @@ class Exam {
 
 /// "field:value" lines, as INFO has them.
 std::map<std::string, std::string> info_fields(std::string_view);
-/// For MATCH and for ACL rules: the text itself and no pattern.
-std::string glob_escaped(std::string_view);
 std::optional<std::int64_t> to_integer(const std::optional<std::string>&);
 
 }  // namespace redlease::cli::doctor

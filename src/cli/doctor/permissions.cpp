@@ -8,6 +8,7 @@
 
 #include "cli/doctor/exam.hpp"
 #include "cli/doctor/finding.hpp"
+#include "cli/glob.hpp"
 #include "store/key_names.hpp"
 
 namespace redlease::cli::doctor {
