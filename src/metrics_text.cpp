@@ -113,7 +113,7 @@ std::string Metrics::to_prometheus() const {
   out.counters("connects_total", "Connections made to a server, the first ones included, or tried in vain.", "outcome",
                {{"ok", s.connected}, {"failed", s.connect_failed}});
 
-  out.single("unheard_total", "counter", "Servers at which waiters can not be woken, so that they ask instead.",
+  out.single("unheard_total", "counter", "Clients whose waiters can not be woken at the server, and ask instead.",
              s.unheard);
 
   out.single("stalls_total", "counter", "Times that this process did not run when it should have.", s.stalls);

@@ -26,11 +26,11 @@ struct History {
   std::vector<std::string> flaws;
 };
 
-/// The rules: nobody is granted K while another's token stands there, unless he leaves the front of the queue in the
-/// same transaction (a release or a break that hands over); K never stands without an expiry, and no renewal shortens
-/// it or makes it; a grant of ours has its fence in the same transaction; fences grow from grant to grant; the resource
-/// (a hash by fenced_set, whose values are tokens) never goes back to an older fence nor takes one fence from two
-/// tokens.
+/// It cannot see whether the one who released was the holder, which is not in the file. The rules: nobody is granted K
+/// while another's token stands there, unless he leaves the front of the queue in the same transaction (a release or a
+/// break that hands over); K never stands without an expiry, and no renewal shortens it or makes it; a grant of ours
+/// has its fence in the same transaction; fences grow from grant to grant; the resource (a hash by fenced_set, whose
+/// values are tokens) never goes back to an older fence nor takes one fence from two tokens.
 History judge(const std::vector<AofCommand>&, const std::string& key, const std::string& resource = "");
 
 }  // namespace v0

@@ -45,7 +45,7 @@ struct MetricsSnapshot {
   std::uint64_t orphans_withdrawn{}, orphans_dropped{};
 
   std::uint64_t connected{}, connect_failed{};
-  std::uint64_t unheard{};  ///< servers at which waiters can not be woken; see Observer::unheard
+  std::uint64_t unheard{};  ///< Clients whose waiters can not be woken; see Observer::unheard
   std::uint64_t stalls{};
   std::chrono::nanoseconds stalled_time{};
 };

@@ -55,12 +55,14 @@ int renew(const Context& context, const Held& held) {
   Client client = context.client();
   Lease lease = adopted(client, held);
   const RenewOutcome outcome = lease.renew();
-  if (outcome == RenewOutcome::renewed && context.json()) Context::print_json(about(lease, lease.fencing_token()));
+  const Json renewed = about(lease, lease.fencing_token());
   const Error error = lease.last_error();
   const auto cause = lease.loss();
-  lease.abandon();  // the server keeps it for whoever has the token
+  lease.abandon();  // the server keeps it for whoever has the token, whatever becomes of our output
   switch (outcome) {
-    case RenewOutcome::renewed: return number(Exit::ok);
+    case RenewOutcome::renewed:
+      if (context.json()) Context::print_json(renewed);
+      return number(Exit::ok);
     case RenewOutcome::lost: throw not_held(held.key, cause);
     case RenewOutcome::unknown: throw Failure(Exit::unknown, "unknown_outcome", error.detail);
     case RenewOutcome::unavailable: break;

@@ -140,7 +140,7 @@ std::map<std::string, std::string> Context::environment() const {
   std::map<std::string, std::string> out;
   const char* inherited_url = std::getenv("REDLEASE_URL");
   if (inherited_url == nullptr || url_ != inherited_url) out["REDLEASE_URL"] = without_password(url_);
-  if (!prefix_.empty()) out["REDLEASE_PREFIX"] = prefix_;
+  out["REDLEASE_PREFIX"] = prefix_;  // an empty one too: another may be inherited
   if (!tls_.server_name.empty()) out["REDLEASE_TLS_NAME"] = tls_.server_name;
   for (const auto& [name, file] : {std::pair{"REDLEASE_PASSWORD_FILE", &password_file_},
                                    {"REDLEASE_TLS_CA", &tls_.ca_file},

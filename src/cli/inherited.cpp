@@ -25,6 +25,11 @@ Inherited::Inherited() {
   if (descriptor >= 0) ::close(descriptor);
 }
 
+bool ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 void Inherited::restore() const noexcept {
   ::sigaction(SIGPIPE, &pipe_, nullptr);
   ::sigaction(SIGCHLD, &child_, nullptr);

@@ -21,4 +21,7 @@ class Inherited {
   struct sigaction child_ {};
 };
 
+/// Whether it was to be ignored when the tool began, as under nohup: then it stays so, blocked or not.
+bool ignored(int signal);
+
 }  // namespace redlease::cli

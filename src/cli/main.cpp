@@ -67,12 +67,20 @@ int run_tool(int argc, char** argv, const Inherited& inherited) {
                   fmt::format("{}\nTry 'redlease --help' or 'redlease COMMAND --help'.", error.what()),
                   number(Exit::usage));
   }
+  if (!context.command.empty() && !app.got_subcommand("run")) {
+    return failed(context, "usage", "'--' stands before the command of 'redlease run' alone", number(Exit::usage));
+  }
   try {
     return context.action();
   } catch (const Failure& failure) {
     return failed(context, failure.code, failure.what(), failure.exit);
   } catch (const std::invalid_argument& refused) {
-    return failed(context, "usage", refused.what(), number(Exit::usage));
+    std::string_view what = refused.what();
+    constexpr std::string_view speaker = "redlease: ";  // said once by print_error
+    if (what.starts_with(speaker)) what.remove_prefix(speaker.size());
+    return failed(context, "usage", std::string(what), number(Exit::usage));
+  } catch (const LeaseLost& lost) {  // in the instant between the grant and the first look at it
+    return failed(context, code_name(lost.code()), lost.what(), number(Exit::lost));
   }
 }
 

@@ -55,10 +55,9 @@ void print(std::string_view text) {
   }
 }
 
-void print_error(std::string_view text) {
-  const std::string line = fmt::format("redlease: {}\n", text);
-  (void)!::write(STDERR_FILENO, line.data(), line.size());
-}
+void print_error(std::string_view text) { put_error(fmt::format("redlease: {}\n", text)); }
+
+void put_error(std::string_view text) noexcept { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
 std::string printable(std::string_view text) {
   std::string out;

@@ -15,6 +15,9 @@ void print_error(std::string_view);
 /// \xNN.
 std::string printable(std::string_view);
 
+/// To stderr, as it is; whether that succeeds or not.
+void put_error(std::string_view) noexcept;
+
 enum class Tint { plain, good, bad, warn, faint };
 
 /// How stdout and stderr may be written to. Colours only on a terminal, and not if NO_COLOR is set or TERM is "dumb".

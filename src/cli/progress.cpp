@@ -63,7 +63,7 @@ Progress::~Progress() {
   if (!teller_.joinable()) return;
   teller_.request_stop();
   teller_.join();
-  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  if (drawn_) put_error("\r\x1b[K");
 }
 
 void Progress::tell() {
@@ -76,7 +76,7 @@ void Progress::tell() {
     line.resize(width);
     while (!line.empty() && printable(line) != line) line.pop_back();
   }
-  fmt::print(stderr, "\r\x1b[K{}", line);
+  put_error("\r\x1b[K" + line);
   drawn_ = true;
 }
 

@@ -72,8 +72,10 @@ int hold(const Context& context, Client& client, Lease lease, const LastRenewal&
   if (given.max_hold) terms.cap = deadline_in(*given.max_hold);
   LeaseOptions options = given.options;
   options.stop_before = terms.stop;  // renewed early enough for that
-  LeaseGuard guard(client, std::move(lease), options);
   Events events;
+  // Not the stop token: that tells once, and may have told to stop before the lease was lost.
+  options.on_lost = [&events](LossCause) { events.wake(); };
+  LeaseGuard guard(client, std::move(lease), options);
   Terminal terminal;
   const bool in_foreground = terminal.for_us_alone();
   Command command(context.command, environment_of(context, guard), context.inherited, terminal, in_foreground);

@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "cli/inherited.hpp"
+
 namespace redlease::cli {
 namespace {
 
@@ -12,12 +14,6 @@ sigset_t endings() {
   sigemptyset(&set);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, signal);  // USR1: from end()
   return set;
-}
-
-// What was to be ignored when the tool began (nohup) stays so.
-bool ignored(int signal) {
-  struct sigaction action {};
-  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <stop_token>
 
 #include "cli/duration.hpp"
+#include "cli/inherited.hpp"
 #include "cli/output.hpp"
 
 namespace redlease::cli {
@@ -63,7 +63,6 @@ Supervisor::Supervisor(const Context& context, Events& events, Terminal& termina
       in_foreground_(in_foreground) {}
 
 int Supervisor::run() {
-  const std::stop_callback lost(guard_.stop_token(), [this]() noexcept { events_.wake(); });
   while (!command_.over()) {
     events_.wait(next_step());
     watch_the_lease();  // before all else: if we were stopped meanwhile, the command may have no lease any more
@@ -131,6 +130,7 @@ void Supervisor::take(int signal) {
     case SIGTERM:
     case SIGHUP:
     case SIGQUIT:
+      if (ignored(signal)) return;
       if (!leader_ended_) return command_.signal_group(signal);
       // What the command left behind may have been started to ignore Ctrl-C (`job &` in a script).
       terminate();
@@ -160,6 +160,7 @@ void Supervisor::follow(int stop) {
 }
 
 void Supervisor::resume() {
+  watch_the_lease();  // it may have ended while all stood still
   if (in_foreground_ && !leader_ended_ && terminal_.ours()) {
     terminal_.give(command_.group());
   } else {

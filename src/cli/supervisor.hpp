@@ -33,7 +33,7 @@ struct Terms {
 };
 
 /// Watches over a command that runs as the holder of a lease, until nothing of its group is left. All that is decided
-/// meanwhile is decided in run(), on the thread that calls it.
+/// meanwhile is decided in run(), on the thread that calls it. Whoever makes it sees to it that a loss wakes `events`.
 class Supervisor {
  public:
   /// `in_foreground`: the command is to have the terminal whenever this process has it to give.

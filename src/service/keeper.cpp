@@ -31,17 +31,19 @@ void Keeper::keep(Kept& kept) {
   take_slot(kept);
   try {
     schedule(kept);
+    // What was let go leaves its node behind.
+    if (timers_.size() > 2 * kept_ + 64) {
+      timers_.sweep([this](const TimerHeap::Node& node)
+                        REDLEASE_REQUIRES(mutex_) { return awake(node, Where::timers) == nullptr; });
+    }
   } catch (...) {
     free_slot(kept);
+    out_of_step_ = true;
+    upkeep_->wake();
     throw;
   }
   longest_op_timeout_ = std::max(longest_op_timeout_, kept.plan.op_timeout());
   if (slots_[kept.slot].alarm < wake_at_) upkeep_->wake();
-  // What was let go leaves its node behind.
-  if (timers_.size() > 2 * kept_ + 64) {
-    timers_.sweep([this](const TimerHeap::Node& node)
-                      REDLEASE_REQUIRES(mutex_) { return awake(node, Where::timers) == nullptr; });
-  }
 }
 
 void Keeper::let_go(Kept& kept) noexcept {

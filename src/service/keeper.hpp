@@ -145,7 +145,7 @@ class Keeper {
   void lose(Kept&, LossCause, Outbox&) REDLEASE_REQUIRES(mutex_);
   void schedule(const Kept&) REDLEASE_REQUIRES(mutex_);
   void schedule(const Kept&, Deadline) REDLEASE_REQUIRES(mutex_);
-  void schedule_all() REDLEASE_REQUIRES(mutex_);
+  void schedule_all(Outbox&) REDLEASE_REQUIRES(mutex_);
   void take_slot(Kept&) REDLEASE_REQUIRES(mutex_);
   void free_slot(Kept&) REDLEASE_REQUIRES(mutex_);
   void look_after_away(Deadline now) REDLEASE_REQUIRES(mutex_);

@@ -46,7 +46,7 @@ Deadline Keeper::step(const Upkeep::News& news, Outbox& out) {
       saw(answer, now, out);
     }
   }
-  if (out_of_step_) schedule_all();
+  if (out_of_step_) schedule_all(out);
   if (news.no_connection) saw_no_connection(*news.no_connection, now, out);
   fire(now, out);
   for (const Orphan& orphan : orphans_.over(LeaseClock::now())) {
@@ -257,13 +257,17 @@ void Keeper::look_after_away(Deadline now) {
   }
 }
 
-void Keeper::schedule_all() {
+void Keeper::schedule_all(Outbox& out) {
   timers_.clear();
   due_.clear();
   for (Slot& slot : slots_) {
     slot.alarm = Deadline::max();
     slot.where = Where::timers;
-    if (slot.kept != nullptr) schedule(*slot.kept);
+    if (slot.kept == nullptr) continue;
+    Kept& kept = *slot.kept;
+    // Its plan has ended, and there was no memory to tell.
+    if (const auto cause = kept.plan.loss(); cause && !kept.loss.load()) lose(kept, *cause, out);
+    schedule(kept);
   }
   out_of_step_ = false;
 }

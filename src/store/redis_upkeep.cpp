@@ -109,28 +109,31 @@ void RedisUpkeep::add(const Task& task) {
       append_evalsha(frame_, call);
     }
   };
-  if (task.verb == Verb::renew) {
-    const Decimal ttl(task.ttl.count());
-    const std::array<std::string_view, 3> words{task.key, task.token, ttl};
-    append({Scripts::renew, 1, words});
-  } else {
-    append(ReleaseCall(task.key, task.token, task.place));
+  try {
+    if (task.verb == Verb::renew) {
+      const Decimal ttl(task.ttl.count());
+      const std::array<std::string_view, 3> words{task.key, task.token, ttl};
+      append({Scripts::renew, 1, words});
+    } else {
+      append(ReleaseCall(task.key, task.token, task.place));
+    }
+    const Deadline limit = deadline_after(now_, task.op_timeout);
+    added_.push_back(
+        {task.ticket, task.number, task.verb, {}, limit, static_cast<std::uint32_t>(frame_.size() - before)});
+    next_limit_ = std::min(next_limit_, limit);
+  } catch (const std::bad_alloc&) {
+    frame_.resize(before);  // what stands there without a note would shift all answers behind it
+    throw;
   }
-  const Deadline limit = deadline_after(now_, task.op_timeout);
-  next_limit_ = std::min(next_limit_, limit);
-  added_.push_back(
-      {task.ticket, task.number, task.verb, {}, limit, static_cast<std::uint32_t>(frame_.size() - before)});
 }
 
 void RedisUpkeep::flush(const Limits& limits) {
   if (added_.empty()) return;
   if (!pipe_) pipe_.emplace(nullptr);  // lost meanwhile
   const Deadline at = clock_.now();
-  for (Sent& sent : added_) {
-    sent.at = at;
-    pipe_->size += sent.size;
-    pipe_->sent.push_back(sent);
-  }
+  for (Sent& sent : added_) sent.at = at;
+  pipe_->sent.insert(pipe_->sent.end(), added_.begin(), added_.end());  // all or none
+  for (const Sent& sent : added_) pipe_->size += sent.size;
   const bool left = pipe_->connection && pipe_->connection->send(frame_, limits, added_.size());
   added_.clear();
   frame_.clear();

@@ -21,7 +21,8 @@ if(WAY STREQUAL find_package)
     set(build_type Release)  # the one that is weighed
   endif()
   run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/library ${settings} -DCMAKE_BUILD_TYPE=${build_type}
-    -DREDLEASE_BUILD_TESTS=OFF -DREDLEASE_BUILD_BENCH=OFF -DREDLEASE_BUILD_EXAMPLES=OFF)
+    -DREDLEASE_BUILD_TESTS=OFF -DREDLEASE_BUILD_BENCH=OFF -DREDLEASE_BUILD_EXAMPLES=OFF
+    -DREDLEASE_BUILD_TOOL=${shared})  # with the shared one, to see that the tool needs no more than that exports
   run(${CMAKE_COMMAND} --build ${WORK}/library --parallel 2)
   run(${CMAKE_COMMAND} --install ${WORK}/library --prefix ${WORK}/first)
   file(RENAME ${WORK}/first ${WORK}/prefix)

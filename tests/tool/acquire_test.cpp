@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "redlease/redlease.hpp"
+#include "support/fault_proxy.hpp"
 #include "support/raw_client.hpp"
 #include "support/redis_server.hpp"
 #include "tool/tool.hpp"
@@ -13,6 +14,7 @@ namespace redlease {
 namespace {
 
 using Json = nlohmann::json;
+using Words = std::vector<std::string>;
 
 class ToolAcquire : public ::testing::Test {
  protected:
@@ -163,14 +165,41 @@ TEST_F(ToolAcquire, WhereNoServerIsNothingWasDone) {
   EXPECT_NE(result.err.find("unix:///nowhere/redis.sock"), std::string::npos) << result.err;
 }
 
-TEST_F(ToolAcquire, AServerThatTakesTheRequestAndDoesNotAnswerLeavesItUnknown) {
-  ASSERT_EQ(run({"show", "nightly"}).exit, 0);
+TEST_F(ToolAcquire, AServerThatDoesNotEvenTakeTheConnectionLeavesNothing) {
   server_.stop();
   const auto result = run({"acquire", "nightly", "--op-timeout", "200ms"});
   server_.cont();
-  // The connection itself gets no answer while the server stands still, so nothing of the acquire can have left.
   EXPECT_EQ(result.exit, 69) << result.err;
   EXPECT_FALSE(raw_.exists("nightly"));
+}
+
+TEST_F(ToolAcquire, AnAnswerThatDoesNotComeLeavesItUnknownAndNothingBehind) {
+  // So that the server knows the scripts.
+  ASSERT_EQ(run({"release", "other", "--token", acquired("other")}).exit, 0);
+  const std::string token = acquired("held");
+  ASSERT_EQ(run({"renew", "held", "--token", token}).exit, 0);
+  FaultProxy proxy(server_.unix_socket());
+  // A renewal would be asked again: that is as good twice.
+  for (const Words& arguments : {Words{"acquire", "nightly"}, Words{"release", "held", "--token", token}}) {
+    // The whole introduction (SETNAME and TIME), and the first bytes of the answer.
+    proxy.on_next({.down = {.cut_after = 40}});
+    Words all = arguments;
+    all.insert(all.end(), {"--url", proxy.url(), "--json"});
+    const auto result = run_tool(all);
+    EXPECT_EQ(result.exit, 74) << arguments[0] << ": " << result.err;
+    EXPECT_EQ(Json::parse(result.out).at("error").at("code"), "unknown_outcome");
+  }
+  EXPECT_FALSE(raw_.exists("held")) << "it was given back all the same";
+  EXPECT_TRUE(becomes([&] { return !raw_.exists("nightly"); })) << "what the acquire got is withdrawn";
+}
+
+TEST_F(ToolAcquire, ARenewalThatCannotBePrintedStands) {
+  const std::string token = acquired("nightly");
+  const auto result =
+      run({"renew", "nightly", "--token", token, "--json", "--ttl", "5m"}, {.output_file = "/dev/full"});
+  EXPECT_EQ(result.exit, 1);
+  EXPECT_EQ(raw_.get("nightly"), token);
+  EXPECT_GT(raw_.pttl("nightly"), 200'000);
 }
 
 TEST_F(ToolAcquire, FlawedArgumentsAreAUsageErrorBeforeAnythingIsSent) {
@@ -191,6 +220,7 @@ TEST_F(ToolAcquire, FlawedArgumentsAreAUsageErrorBeforeAnythingIsSent) {
       {"acquire", std::string(513, 'k')},
       {"break", "nightly"},
       {"nonsense"},
+      {"acquire", "run", "--", "command"},
       {},
   };
   for (const auto& arguments : flawed) {

@@ -73,17 +73,17 @@ void check(const Json& json) {
 }
 
 TEST_F(ToolBench, MeasuresAndLeavesNothingBehind) {
-  const auto result = run_tool({"bench", "--for", "600ms", "--json"}, {.url = server_.url_unix()});
+  const auto result = run_tool({"bench", "--for", "2s", "--json"}, {.url = server_.url_unix()});
   ASSERT_EQ(result.exit, 0) << result.err;
   check(Json::parse(result.out));
   EXPECT_EQ(raw_.keys(), std::vector<std::string>{});
-  const auto text = run_tool({"bench", "--for", "300ms"}, {.url = server_.url_unix()});
+  const auto text = run_tool({"bench", "--for", "2s"}, {.url = server_.url_unix()});
   EXPECT_NE(text.out.find("█"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("cycles/s"), std::string::npos) << text.out;
 }
 
 TEST_F(ToolBench, WorksInMemory) {
-  const auto result = run_tool({"bench", "--for", "300ms", "--json"}, {.url = "memory:"});
+  const auto result = run_tool({"bench", "--for", "2s", "--json"}, {.url = "memory:"});
   ASSERT_EQ(result.exit, 0) << result.err;
   check(Json::parse(result.out));
 }
@@ -102,8 +102,8 @@ TEST_F(ToolBench, WhatCannotWorkIsTold) {
   EXPECT_EQ(run_tool({"bench"}, {.url = "unix:///nowhere/redis.sock"}).exit, 69);
   raw_.command({"ACL", "SETUSER", "weak", "on", ">word", "~other:*", "&*", "+@all"});
   const std::string url = "unix://weak:word@" + server_.socket_path();
-  EXPECT_EQ(run_tool({"bench", "--for", "300ms"}, {.url = url}).exit, 77);
-  EXPECT_EQ(run_tool({"bench", "--for", "300ms", "--prefix", "other:"}, {.url = url}).exit, 0);
+  EXPECT_EQ(run_tool({"bench", "--for", "2s"}, {.url = url}).exit, 77);
+  EXPECT_EQ(run_tool({"bench", "--for", "2s", "--prefix", "other:"}, {.url = url}).exit, 0);
 }
 
 }  // namespace

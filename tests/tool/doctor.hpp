@@ -33,8 +33,7 @@ void expect_found(const Examined&, const std::string& id, const std::string& sta
 
 /// Runs what stands between backticks in the finding's `mend`: at the server, or in the tool if it says "redlease".
 /// Returns how much that was. A command that the server refuses is a failure of the test.
-int do_as_told(const Examined&, const std::string& id, RawClient& server, const std::string& url,
-               const Words& options = {});
+int do_as_told(const Examined&, const std::string& id, RawClient& server, const std::string& url);
 
 /// The finding becomes "ok" in time.
 void expect_mended(const std::string& url, const std::string& id, const Words& options = {});

@@ -127,6 +127,13 @@ const std::vector<Bad>& bad_deployments() {
        "keys.expiry",
        "warn",
        "1: billing:old"},
+      {"AKeyThatNeverExpiresAndIsAShellsLine",
+       {},
+       command({"SET", "bill ing:x'; touch pwned; '", "someone"}),
+       {"--prefix", "bill ing:"},
+       "keys.expiry",
+       "warn",
+       "1: bill ing:x"},
       {"ALeaseThatNeverExpires",
        {},
        [](RedisServer& server, RawClient& raw) {
@@ -169,7 +176,7 @@ TEST_P(DoctorDeployment, IsFoundNamedAndMendedAsTold) {
   expect_found(before, bad.check, bad.status, bad.found);
   if (HasFatalFailure()) return;
   if (bad.half_mended) bad.half_mended(server, raw);
-  EXPECT_EQ(do_as_told(before, bad.check, raw, url, bad.options), bad.told);
+  EXPECT_EQ(do_as_told(before, bad.check, raw, url), bad.told);
   expect_mended(url, bad.check, bad.options);
 }
 

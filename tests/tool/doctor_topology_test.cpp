@@ -183,7 +183,7 @@ TEST(DoctorProducts, AClockThatIsOffIsFoundAndIsWellWhenItIsSetRight) {
 
 TEST(DoctorProducts, AClockThatRunsAtAnotherRateIsFoundAndIsWellWhenItDoesNot) {
   Played server(well);
-  for (const double rate : {1.05, 0.95}) {
+  for (const double rate : {1.055, 0.945}) {
     server.rate = rate;
     expect_found(examine(server.url()), "clock.rate", "fail", rate > 1 ? "+5." : "-5.");
   }

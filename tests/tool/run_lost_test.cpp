@@ -134,6 +134,22 @@ TEST_F(ToolRunLost, TheWholeGroupIsKilled) {
   EXPECT_TRUE(gone(helper));
 }
 
+TEST_F(ToolRunLost, WhatIsFoundGoneAfterTheWordToStopIsKilledAtOnce) {
+  auto tool =
+      through_proxy({"--ttl", "60s", "--grace", "25s"}, std::string("trap 'echo $$ > $D/told' TERM; ") + for_ever);
+  ASSERT_GT(child_, 0);
+  proxy_.refuse();
+  proxy_.drop_all();
+  ASSERT_GT(pid_in("told", Millis(60'000)), 0);
+  raw_.del("nightly");
+  proxy_.refuse(false);
+  const Deadline back = LeaseClock::now();
+  EXPECT_LT(death_of_child() - back, 15s);  // of the grace there are 25 s
+  const auto result = tool->wait();
+  EXPECT_EQ(result.exit, 79);
+  EXPECT_NE(result.err.find("(SIGKILL): the key is gone"), std::string::npos) << result.err;
+}
+
 TEST_F(ToolRunLost, WhatIsTakenByAnotherIsKilledAtTheNextRenewal) {
   for (const bool taken : {true, false}) {
     ::unlink(file("pid").c_str());

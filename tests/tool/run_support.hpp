@@ -51,8 +51,8 @@ class ToolRun : public ::testing::Test {
   }
   bool has(const std::string& name) const { return ::access(file(name).c_str(), F_OK) == 0; }
   // The process id that a script has written, once it has; 0 if it never does.
-  pid_t pid_in(const std::string& name) const {
-    const bool written = becomes([&] { return content(name).ends_with('\n'); });
+  pid_t pid_in(const std::string& name, Millis limit = Millis(10'000)) const {
+    const bool written = becomes([&] { return content(name).ends_with('\n'); }, limit);
     return written ? std::stoi(content(name)) : 0;
   }
 

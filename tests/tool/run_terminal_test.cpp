@@ -172,13 +172,13 @@ TEST_F(ToolRunTerminal, CtrlZAtAnyTimeLeavesAJobThatCanBeContinued) {
 }
 
 TEST_F(ToolRunTerminal, ASigstopToTheCommandAloneDoesNotStopTheTool) {
-  JobShell shell(job("echo $$ > $D/pid; read x; exit 3", {"--ttl", "600ms"}), JobShell::Start::foreground);
+  JobShell shell(job("echo $$ > $D/pid; read x; exit 3", {"--ttl", "2s"}), JobShell::Start::foreground);
   const pid_t child = pid_in("pid");
   ASSERT_GT(child, 0);
   ::kill(child, SIGSTOP);
   ASSERT_TRUE(becomes([&] { return state(child) == 'T'; }));
   const Stopwatch watch;
-  while (watch.elapsed_ms() < Millis(1'200)) {
+  while (watch.elapsed_ms() < Millis(3'000)) {
     ASSERT_TRUE(raw_.exists("nightly"));
     ::usleep(20'000);
   }

@@ -27,9 +27,9 @@ TEST_F(ToolRun, EndsAsTheCommandEnds) {
 }
 
 TEST_F(ToolRun, TheLeaseIsHeldAndRenewedWhileTheCommandRuns) {
-  REDLEASE_RUNNING(tool, (Words{"--ttl", "1s", "--label", "backup"}), "echo $$ > $D/pid; sleep 3");
+  REDLEASE_RUNNING(tool, (Words{"--ttl", "2s", "--label", "backup"}), "echo $$ > $D/pid; sleep 4");
   Client client(server_.url_unix());
-  const Deadline end = deadline_in(Millis(2'000));
+  const Deadline end = deadline_in(Millis(3'000));
   while (LeaseClock::now() < end) {
     const auto info = client.inspect("nightly");
     ASSERT_TRUE(info.has_value());

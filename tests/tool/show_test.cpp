@@ -93,7 +93,7 @@ TEST_F(ToolShow, WaitInVainIsBusyAndTellsForWhom) {
   EXPECT_EQ(result.exit, 75);
   EXPECT_NE(result.err.find("held by another"), std::string::npos) << result.err;
   Tool tool({"wait", "nightly"}, {.url = server_.url_unix()});
-  ::usleep(300'000);
+  ASSERT_TRUE(becomes([&] { return tool_is_connected(raw_); }));
   tool.signal(SIGINT);
   EXPECT_EQ(tool.wait(Millis(2'000)).exit, 130);
 }
@@ -101,7 +101,7 @@ TEST_F(ToolShow, WaitInVainIsBusyAndTellsForWhom) {
 TEST_F(ToolShow, WaitGoesOnThroughARestartAndEndsAtOnceWhereItIsDenied) {
   raw_.set("nightly", "someone");
   Tool tool({"wait", "nightly", "--wait", "20s"}, {.url = server_.url_unix()});
-  ::usleep(200'000);
+  ASSERT_TRUE(becomes([&] { return tool_is_connected(raw_); }));
   server_.restart();
   EXPECT_EQ(tool.wait().exit, 0);
   RawClient(server_.unix_socket()).command({"ACL", "SETUSER", "weak", "on", ">word", "~other:*", "+@all"});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "redlease/clock.hpp"
+#include "support/raw_client.hpp"
 #include "support/temp_dir.hpp"
 
 namespace redlease {
@@ -55,6 +56,11 @@ class Tool {
 
 /// Start to end.
 ToolResult run_tool(const std::vector<std::string>& arguments, const ToolSetup& = {}, Millis limit = Millis(30'000));
+
+/// Whether a tool is connected to the server and has introduced itself.
+inline bool tool_is_connected(RawClient& server) {
+  return server.command({"CLIENT", "LIST"}).text.find(" name=redlease-cli ") != std::string::npos;
+}
 
 /// Asks every 5 ms until it is so; false if it is not in time.
 template <class Condition>

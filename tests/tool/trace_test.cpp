@@ -37,6 +37,7 @@ class ToolTrace : public ::testing::Test {
 
   RedisServer server_;
   TempDir directory_;
+  RawClient raw_{server_.unix_socket()};
   Client client_{server_.url_unix()};
 };
 
@@ -45,12 +46,13 @@ TEST_F(ToolTrace, DrawsWhoHeldAndWhoWaited) {
   const std::string svg = file("out.svg");
   Tool trace({"trace", "nightly", "--for", "60s", "--interval", "10ms", "--output", svg, "--json"},
              {.url = server_.url_unix()});
+  ASSERT_TRUE(becomes([&] { return tool_is_connected(raw_); }));
   Tool second({"acquire", "nightly", "--wait", "forever", "--label", "second"}, {.url = server_.url_unix()});
   ASSERT_TRUE(becomes([&] { return client_.inspect("nightly").value().waiters == 1; }));
-  ::usleep(100'000);  // so long it waits
+  ::usleep(300'000);  // so long it waits
   mine.release();
   ASSERT_EQ(second.wait().exit, 0);
-  ::usleep(100'000);  // so long it holds
+  ::usleep(300'000);  // so long it holds
   trace.signal(SIGINT);
   const auto result = trace.wait(Millis(10'000));
   EXPECT_EQ(result.exit, 130) << result.err;  // and yet what was seen is drawn
@@ -77,8 +79,8 @@ TEST_F(ToolTrace, DrawsWhoHeldAndWhoWaited) {
 
 TEST_F(ToolTrace, FindsKeysByAPattern) {
   const Lease mine = client_.try_acquire("stock:7", {.ttl = Millis(600'000)}).lease().value();
-  Tool trace({"trace", "--pattern", "stock:*", "--for", "400ms", "--interval", "10ms"}, {.url = server_.url_unix()});
-  ::usleep(100'000);
+  Tool trace({"trace", "--pattern", "stock:*", "--for", "4s", "--interval", "10ms"}, {.url = server_.url_unix()});
+  ASSERT_TRUE(becomes([&] { return tool_is_connected(raw_); }));
   const Lease late = client_.try_acquire("stock:8", {.ttl = Millis(600'000)}).lease().value();
   const Lease other = client_.try_acquire("nightly", {.ttl = Millis(600'000)}).lease().value();
   const auto result = trace.wait();
@@ -90,7 +92,8 @@ TEST_F(ToolTrace, FindsKeysByAPattern) {
 
 TEST_F(ToolTrace, AServerThatIsSilentForAWhileIsAGap) {
   Tool trace({"trace", "nightly", "--for", "60s", "--interval", "20ms", "--json"}, {.url = server_.url_unix()});
-  ::usleep(300'000);
+  ASSERT_TRUE(becomes([&] { return tool_is_connected(raw_); }));
+  ::usleep(300'000);  // for the first look
   server_.kill9();
   ASSERT_TRUE(becomes([&] { return trace.err().find("trying again") != std::string::npos; })) << trace.err();
   server_.restart();

@@ -48,7 +48,7 @@ TEST_F(ToolWatch, TellsALineForEachChange) {
   ASSERT_TRUE(says(*tool, "(patient), fence ")) << tool->out();
   other.release();
   ASSERT_TRUE(says(*tool, "stock released by ")) << tool->out();
-  acquired("short", Millis(300)).abandon();
+  acquired("short", Millis(2'000)).abandon();
   ASSERT_TRUE(says(*tool, "short lost by ")) << tool->out();
   tool->signal(SIGTERM);
   EXPECT_EQ(tool->wait(Millis(5'000)).exit, 128 + SIGTERM);
@@ -56,8 +56,8 @@ TEST_F(ToolWatch, TellsALineForEachChange) {
 }
 
 TEST_F(ToolWatch, RenewalsAreNotShown) {
-  LeaseGuard guard(client_, "nightly", {.ttl = Millis(200)});
-  const auto tool = watch({"--for", "1s"});
+  LeaseGuard guard(client_, "nightly", {.ttl = Millis(900)});
+  const auto tool = watch({"--for", "2s"});
   const auto result = tool->wait();
   EXPECT_EQ(result.exit, 0);
   EXPECT_EQ(std::ranges::count(result.out, '\n'), 1) << result.out;

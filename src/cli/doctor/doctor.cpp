@@ -36,6 +36,7 @@ int run(const Context& context, const Terms& terms) {
   LeaseOptions lease{.ttl = terms.ttl};
   if (terms.op_timeout > Millis(0)) lease.op_timeout = terms.op_timeout;
   if (const auto wrong = flaw(lease)) throw Failure(Exit::usage, "usage", std::string(*wrong));
+  for (const std::string& node : terms.nodes) (void)parse_endpoint(node);
   const StopOnSignal signals;
   Exam exam(context, terms, signals.token());
   const Report report = examined(exam, signals);

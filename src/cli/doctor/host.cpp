@@ -35,7 +35,8 @@ Verdict throttled(const std::map<std::string, std::int64_t>& stat) {
   const auto periods = stat.find("nr_periods"), stopped = stat.find("nr_throttled");
   if (periods == stat.end() || stopped == stat.end()) return unknown("no cpu.stat of this process's cgroup tells it");
   if (stopped->second == 0) return ok("never");
-  const double share = static_cast<double>(stopped->second) / static_cast<double>(std::max(periods->second, 1L));
+  const double share =
+      static_cast<double>(stopped->second) / static_cast<double>(std::max<std::int64_t>(periods->second, 1));
   const std::string found =
       fmt::format("in {} of {} periods ({:.1f} %)", stopped->second, periods->second, share * 100);
   if (share < 0.01) return ok(found);

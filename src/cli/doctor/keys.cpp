@@ -19,6 +19,13 @@ constexpr std::size_t most_keys = 100'000;
 constexpr Millis longest{5'000};
 constexpr std::size_t batch = 500;
 
+// For a shell. Names come from whoever may write to the server.
+std::string shell_word(std::string_view word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
 // The strings under the prefix, as far as the bounds go.
 struct Scanned {
   std::vector<std::string> keys;
@@ -87,6 +94,7 @@ Verdict expiry(Exam& exam) {
     if (reply.kind != Reply::Kind::integer) return unknown(fmt::format("PTTL was refused ({})", reply.first_word()));
     if (reply.integer == -1) endless.push_back(scanned->keys[i]);
   }
+  const std::string& prefix = exam.context().prefix();
   if (endless.empty() && !scanned->complete) return unknown(std::string(cut_short));
   if (endless.empty()) {
     return ok(all ? fmt::format("none of {} under the prefix", scanned->keys.size())
@@ -96,9 +104,10 @@ Verdict expiry(Exam& exam) {
       fmt::format("{}: {}", endless.size(), some_of(endless)),
       "a lease without an expiry is held for ever: whoever took it has died or will, and nobody gets it after "
       "that",
-      fmt::format("look at it with redlease show, then `redlease break {} --yes`, and so for the others; or keep "
+      fmt::format("look at it with redlease show, then `redlease break {}{} --yes`, and so for the others; or keep "
                   "what is no lease under another prefix",
-                  endless.front().substr(exam.context().prefix().size())));
+                  prefix.empty() ? "" : "--prefix " + shell_word(prefix) + " ",
+                  shell_word(endless.front().substr(prefix.size()))));
 }
 
 Verdict fences(Exam& exam) {
