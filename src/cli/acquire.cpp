@@ -22,6 +22,7 @@ Json about(const Lease& lease, std::optional<FencingToken> fence) {
 }
 
 int acquire(const Context& context, const std::string& name, const LeaseOptions& options, int busy_exit) {
+  context.insist_on_a_server();
   const StopOnSignal signals;
   Client client = context.client();
   const LeaseKey key(name);
@@ -30,11 +31,18 @@ int acquire(const Context& context, const std::string& name, const LeaseOptions&
     return client.acquire(key, options, signals.token());
   }();
   if (auto lease = lease_or_explain(context, std::move(result), key, signals.signal(), busy_exit)) {
-    // Not abandoned before it was printed: a token that nobody saw is given back.
+    // Not abandoned before it was printed, and looked at behind that, which may have taken long: a token that nobody
+    // saw is given back.
     if (context.json()) {
       Context::print_json(about(*lease, lease->fencing_token()));
     } else {
       print(lease->token().str() + "\n");
+    }
+    if (!lease->held()) {
+      throw Failure(Exit::lost, "lost",
+                    fmt::format("{} was lost before its token was told: this process stood still, or "
+                                "whoever reads its output",
+                                printable(key.str())));
     }
     lease->abandon();
     return number(Exit::ok);
@@ -52,6 +60,7 @@ Lease adopted(Client& client, const Held& held) {
 }
 
 int renew(const Context& context, const Held& held) {
+  context.insist_on_a_server();
   Client client = context.client();
   Lease lease = adopted(client, held);
   const RenewOutcome outcome = lease.renew();
@@ -71,6 +80,7 @@ int renew(const Context& context, const Held& held) {
 }
 
 int release(const Context& context, const Held& held) {
+  context.insist_on_a_server();
   Client client = context.client();
   Lease lease = adopted(client, held);
   switch (lease.release()) {

@@ -163,7 +163,9 @@ void Command::signal_leader(int signal) const {
 }
 
 void Command::signal_group(int signal) const {
-  if (!over_) ::kill(-leader_, signal);
+  if (over_) return;
+  ::kill(-leader_, signal);
+  if (!status_ && ::getpgid(leader_) != leader_) ::kill(leader_, signal);  // it has left its own group
 }
 
 }  // namespace redlease::cli

@@ -25,8 +25,7 @@ std::string first_line(const std::string& file) {
   std::string line;
   if (!in || !std::getline(in, line)) {
     throw Failure(Exit::usage, "usage",
-                  fmt::format("no password could be read from {}: the file is {}", file,
-                              in.is_open() ? "empty" : "not readable"));
+                  fmt::format("no password could be read from {}: it is empty, or no file that can be read", file));
   }
   if (line.ends_with('\r')) line.pop_back();
   return line;
@@ -121,12 +120,14 @@ Context::Context(CLI::App& app, const Inherited& given) : inherited(given) {
 }
 
 std::string Context::url_with_password() const {
-  if (!password_file_.empty()) return with_password(url_, first_line(password_file_));
+  const char* password = std::getenv("REDLEASE_PASSWORD");
   // An empty one is what a unit file without the secret leaves behind.
-  if (const char* password = std::getenv("REDLEASE_PASSWORD"); password != nullptr && *password != '\0') {
-    return with_password(url_, password);
+  const bool in_environment = password != nullptr && *password != '\0';
+  if (in_environment && !password_file_.empty()) {
+    throw Failure(Exit::usage, "usage", "a password is given twice: in a file, and in REDLEASE_PASSWORD");
   }
-  return url_;
+  if (!password_file_.empty()) return with_password(url_, first_line(password_file_));
+  return in_environment ? with_password(url_, password) : url_;
 }
 
 Client Context::client(ClientOptions base) const {
@@ -151,11 +152,14 @@ std::map<std::string, std::string> Context::environment() const {
   return out;
 }
 
+void Context::insist_on_a_server() const {
+  if (!in_memory()) return;
+  throw Failure(Exit::usage, "usage",
+                "memory: leases end with this process and exclude nobody else: give --url or REDLEASE_URL");
+}
+
 Endpoint Context::endpoint() const {
-  if (in_memory()) {
-    throw Failure(Exit::usage, "usage",
-                  "memory: leases end with this process, so there is nothing to look at: give --url or REDLEASE_URL");
-  }
+  insist_on_a_server();
   Endpoint endpoint = parse_endpoint(url_with_password());
   endpoint.client_name = "redlease-cli";
   endpoint.tls = tls_;
@@ -166,6 +170,10 @@ std::string Context::server() const { return in_memory() ? url_ : parse_endpoint
 
 void Context::print_json(const Json& document) {
   print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Json error_json(const std::string& code, const std::string& message) {
+  return {{"error", {{"code", code}, {"message", message}}}};
 }
 
 void Context::remark(std::string_view text) const {

@@ -34,6 +34,8 @@ class Context {
   Client client(ClientOptions base = {}) const;
   /// The same for the wire layer. `memory:` is a Failure (usage): there is no server.
   Endpoint endpoint() const;
+  /// Throws Failure (usage) for `memory:`, where there is nothing to look at and nothing that could last.
+  void insist_on_a_server() const;
   /// `memory:` or `memory:name`: leases that end with this process.
   bool in_memory() const { return url_.starts_with("memory:"); }
   /// What a command that is run needs to find the same server and the same keys. A password that stood in --url is not
@@ -59,6 +61,9 @@ class Context {
   TlsOptions tls_;
   bool json_{false}, quiet_{false};
 };
+
+/// What a command that fails prints with --json.
+Json error_json(const std::string& code, const std::string& message);
 
 /// An option that takes a duration (see parse_duration). `word`, if any, is another thing it may say: "forever".
 CLI::Option* add_duration(CLI::App&, const std::string& names, Millis& into, const std::string& help,

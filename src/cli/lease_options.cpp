@@ -40,11 +40,15 @@ std::optional<Lease> lease_or_explain(const Context& context, AcquireResult resu
                                        busy.holder.empty() ? "another" : printable(busy.holder));
         text += busy.remaining ? fmt::format(", unless renewed for another {}", show(*busy.remaining))
                                : ", without an expiry";
-        if (busy_exit != number(Exit::busy)) return context.remark(text), std::nullopt;
+        if (busy_exit != number(Exit::busy)) {
+          context.remark(text);
+          if (context.json()) Context::print_json(error_json("busy", text));
+          return std::nullopt;
+        }
         throw Failure(Exit::busy, "busy", text);
       },
       [](Claim claim) -> std::optional<Lease> {  // dropping it withdraws it
-        throw Failure(Exit::unknown, "unknown_outcome", claim.error().detail);
+        throw Failure(Exit::unknown, "unknown_outcome", claim.error().detail + ". Here it is withdrawn");
       },
       [](const Unavailable& unavailable) -> std::optional<Lease> { throw failure(unavailable.error); });
 }

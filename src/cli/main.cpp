@@ -19,7 +19,7 @@ namespace {
 int failed(const Context& context, const std::string& code, const std::string& message, int exit) {
   print_error(message);
   try {
-    if (context.json()) Context::print_json({{"error", {{"code", code}, {"message", message}}}});
+    if (context.json()) Context::print_json(error_json(code, message));
   } catch (const Failure&) {
     // Nobody reads it; stderr has it.
   }

@@ -24,7 +24,8 @@ OutFile::OutFile(std::string path) : path_(std::move(path)) {
   struct stat there {};
   const bool exists = ::stat(path_.c_str(), &there) == 0;
   if (exists && !S_ISREG(there.st_mode)) {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe that nobody reads is an error
+    if (descriptor_ >= 0) ::fcntl(descriptor_, F_SETFL, O_WRONLY);
   } else {
     beside_ = path_ + ".XXXXXX";
     descriptor_ = ::mkostemp(beside_.data(), O_CLOEXEC);

@@ -1,14 +1,18 @@
 #include "cli/output.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <system_error>
 
 #include "cli/exit_code.hpp"
+#include "cli/stop_on_signal.hpp"
 
 namespace redlease::cli {
 namespace {
@@ -35,6 +39,13 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
+// Whether a write of up to PIPE_BUF bytes would not stand still: a stopped reader must not keep us from obeying
+// signals.
+bool takes_some(int descriptor, int limit_ms) noexcept {
+  pollfd of{descriptor, POLLOUT, 0};
+  return ::poll(&of, 1, limit_ms) > 0;
+}
+
 winsize size_of(int descriptor) {
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0) return {};
@@ -45,7 +56,11 @@ winsize size_of(int descriptor) {
 
 void print(std::string_view text) {
   while (!text.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (!takes_some(STDOUT_FILENO, 100)) {
+      if (const int signal = StopOnSignal::last()) throw interrupted(signal, "while nobody read standard output");
+      continue;
+    }
+    const ssize_t n = ::write(STDOUT_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (const int error = errno; error != EINTR) {
@@ -55,9 +70,23 @@ void print(std::string_view text) {
   }
 }
 
-void print_error(std::string_view text) { put_error(fmt::format("redlease: {}\n", text)); }
+void print_error(std::string_view text) {
+  std::string lines = "redlease: ";
+  for (;;) {
+    const auto end = text.find('\n');
+    lines += printable(text.substr(0, end)) + "\n";
+    if (end == text.npos) return put_error(lines);
+    text.remove_prefix(end + 1);
+  }
+}
 
-void put_error(std::string_view text) noexcept { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+void put_error(std::string_view text) noexcept {
+  while (!text.empty() && takes_some(STDERR_FILENO, 1'000)) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (n < 0 && errno != EINTR) return;
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
 
 std::string printable(std::string_view text) {
   std::string out;

@@ -15,7 +15,7 @@ void print_error(std::string_view);
 /// \xNN.
 std::string printable(std::string_view);
 
-/// To stderr, as it is; whether that succeeds or not.
+/// To stderr, as it is; whether that succeeds or not. What nobody takes within a second is dropped.
 void put_error(std::string_view) noexcept;
 
 enum class Tint { plain, good, bad, warn, faint };

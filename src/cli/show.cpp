@@ -39,6 +39,7 @@ std::string described(const LeaseKey& key, const LeaseInfo& info, const Screen& 
 }
 
 int show_one(const Context& context, const LeaseKey& key) {
+  context.insist_on_a_server();
   Client client = context.client();
   const auto info = client.inspect(key);
   if (!info.has_value()) throw failure(info.error());
@@ -51,6 +52,7 @@ int show_one(const Context& context, const LeaseKey& key) {
 }
 
 int break_one(const Context& context, const LeaseKey& key, bool yes) {
+  context.insist_on_a_server();
   Client client = context.client();
   if (!yes) {
     throw Failure(Exit::usage, "usage",

@@ -9,10 +9,12 @@
 namespace redlease::cli {
 namespace {
 
+constinit std::atomic<int> last_signal{0};
+
 sigset_t endings() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, signal);  // USR1: from end()
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1}) sigaddset(&set, signal);  // USR1: from end()
   return set;
 }
 
@@ -25,12 +27,15 @@ StopOnSignal::StopOnSignal() {
     while (!over.stop_requested()) {
       int signal = 0;
       if (::sigwait(&set, &signal) != 0 || signal == SIGUSR1 || ignored(signal)) continue;
+      last_signal = signal;
       int none = 0;
       signal_.compare_exchange_strong(none, signal);
       stop_.request_stop();
     }
   });
 }
+
+int StopOnSignal::last() noexcept { return last_signal; }
 
 int StopOnSignal::end() noexcept {
   if (listener_.joinable()) {

@@ -39,7 +39,8 @@ void LastRenewal::renewed(const Event&) noexcept {
 void LastRenewal::renew_failed(const Event& event) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    if (event.error != nullptr) trouble_ = event.error->detail;
+    // A call that was cut short for another reason than the server says nothing about it.
+    if (event.error != nullptr && event.error->code != Errc::cancelled) trouble_ = event.error->detail;
   } catch (const std::bad_alloc&) {
     return;  // then the reason is not told
   }

@@ -32,6 +32,7 @@ void nap(Millis duration, const std::stop_token& stop) {
 }
 
 int wait(const Context& context, const LeaseKey& key, Millis limit) {
+  context.insist_on_a_server();
   const StopOnSignal signals;
   Client client = context.client();
   const Deadline end = deadline_in(limit);

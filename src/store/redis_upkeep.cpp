@@ -182,7 +182,7 @@ void RedisUpkeep::tell_late() {
       }
       if (!error) {
         error = std::make_shared<const Error>(
-            Error{Errc::unknown_outcome, concat({endpoint_.display, " did not answer within the limit. It may yet"})});
+            Error{Errc::unknown_outcome, concat({endpoint_.display, " did not answer within the limit, and may yet"})});
       }
       sent.late = true;
       answers_.push_back({.ticket = sent.ticket, .number = sent.number, .said = Said::late, .error = error});
