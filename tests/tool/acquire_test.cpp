@@ -95,6 +95,32 @@ TEST_F(ToolAcquire, ATokenThatNobodyCouldReadIsGivenBack) {
   EXPECT_FALSE(raw_.exists("nightly"));
 }
 
+TEST_F(ToolAcquire, WhereNobodyReadsItObeysSignalsAndTheLeaseIsGivenBack) {
+  Tool tool({"acquire", "nightly", "--ttl", "10m"}, {.url = server_.url_unix(), .stuck_output = true});
+  ASSERT_TRUE(becomes([&] { return raw_.exists("nightly"); }));
+  tool.signal(SIGTERM);
+  EXPECT_EQ(tool.wait(Millis(10'000)).exit, 128 + SIGTERM);
+  EXPECT_FALSE(raw_.exists("nightly"));
+}
+
+TEST_F(ToolAcquire, ATokenThatIsToldTooLateIsAnError) {
+  Tool tool({"acquire", "nightly", "--ttl", "600ms"}, {.url = server_.url_unix(), .stuck_output = true});
+  ASSERT_TRUE(becomes([&] { return raw_.exists("nightly"); }));
+  ASSERT_TRUE(becomes([&] { return !raw_.exists("nightly"); }));
+  tool.unstick();
+  const auto result = tool.wait();
+  EXPECT_EQ(result.exit, 79);
+  EXPECT_NE(result.err.find("was lost before its token was told"), std::string::npos) << result.err;
+}
+
+TEST_F(ToolAcquire, InMemoryNothingWouldBeExcluded) {
+  for (const Words& arguments :
+       {Words{"acquire", "k"}, Words{"renew", "k", "--token", "t"}, Words{"release", "k", "--token", "t"},
+        Words{"show", "k"}, Words{"wait", "k"}, Words{"break", "k", "--yes"}}) {
+    EXPECT_EQ(run_tool(arguments, {.url = "memory:"}).exit, 64) << arguments[0];
+  }
+}
+
 TEST_F(ToolAcquire, RenewGivesAnotherFullTtl) {
   const std::string token = acquired("nightly");
   EXPECT_EQ(run({"renew", "nightly", "--token", token, "--ttl", "5m"}).exit, 0);

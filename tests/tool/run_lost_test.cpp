@@ -150,6 +150,17 @@ TEST_F(ToolRunLost, WhatIsFoundGoneAfterTheWordToStopIsKilledAtOnce) {
   EXPECT_NE(result.err.find("(SIGKILL): the key is gone"), std::string::npos) << result.err;
 }
 
+TEST_F(ToolRunLost, ACommandThatLeftItsOwnGroupIsKilledAllTheSame) {
+  REDLEASE_RUNNING(
+      tool, (Words{"--ttl", "900ms"}),
+      "exec perl -e 'if (!($c = fork)) { setpgrp(0, 0); sleep 5; exit } select(undef, undef, undef, 0.2);"
+      " setpgrp(0, $c); $SIG{TERM} = q(IGNORE); open F, qq(>$ENV{D}/pid); print F qq($$\\n); close F; sleep 60'");
+  EXPECT_NE(::getpgid(child), child);
+  raw_.del("nightly");
+  EXPECT_EQ(tool.wait(Millis(20'000)).exit, 79);
+  EXPECT_TRUE(gone(child));
+}
+
 TEST_F(ToolRunLost, WhatIsTakenByAnotherIsKilledAtTheNextRenewal) {
   for (const bool taken : {true, false}) {
     ::unlink(file("pid").c_str());

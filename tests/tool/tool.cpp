@@ -36,6 +36,18 @@ int pipe_without_reader() {
   return ends[1];
 }
 
+// Full; what is read of it is to be closed later.
+int full_pipe(int& unread) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw_errno("pipe2");
+  const std::string page(4096, 'x');
+  while (::write(ends[1], page.data(), page.size()) > 0) {
+  }
+  ::fcntl(ends[1], F_SETFL, O_WRONLY);
+  unread = ends[0];
+  return ends[1];
+}
+
 std::vector<std::string> environment(const ToolSetup& setup) {
   std::vector<std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -60,8 +72,9 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 Tool::Tool(const std::vector<std::string>& arguments, const ToolSetup& setup) {
   std::ofstream(dir_.path() + "/in", std::ios::binary) << setup.input;
   const int in = opened(dir_.path() + "/in", O_RDONLY);
-  const int out = setup.closed_output ? pipe_without_reader()
-                                      : opened(setup.output_file.value_or(dir_.path() + "/out"), O_WRONLY | O_CREAT);
+  const int out = setup.stuck_output    ? full_pipe(unread_)
+                  : setup.closed_output ? pipe_without_reader()
+                                        : opened(setup.output_file.value_or(dir_.path() + "/out"), O_WRONLY | O_CREAT);
   const int err = opened(dir_.path() + "/err", O_WRONLY | O_CREAT | O_APPEND);
   std::vector<std::string> words{REDLEASE_TOOL}, variables = environment(setup);
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -83,6 +96,7 @@ Tool::Tool(const std::vector<std::string>& arguments, const ToolSetup& setup) {
 }
 
 Tool::~Tool() {
+  if (unread_ >= 0) ::close(unread_);
   if (status_) return;
   ::kill(pid_, SIGKILL);
   reap(0);
@@ -100,6 +114,12 @@ bool Tool::reap(int options) {
 
 void Tool::signal(int number) const {
   if (!status_) ::kill(pid_, number);
+}
+
+void Tool::unstick() const {
+  std::string page(4096, 0);
+  while (::read(unread_, page.data(), page.size()) > 0) {
+  }
 }
 
 std::string Tool::out() const { return content(dir_.path() + "/out"); }

@@ -20,6 +20,7 @@ struct ToolSetup {
   std::string url{};                         ///< REDLEASE_URL, if not empty
   std::map<std::string, std::string> env{};  ///< besides; what else redlease reads is unset
   std::string input{};                       ///< its standard input; then it ends
+  bool stuck_output{false};                  ///< its standard output is a full pipe that is not read while it lives
   bool closed_output{false};                 ///< its standard output is a pipe that nobody reads
   std::optional<std::string> output_file{};  ///< its standard output goes there instead
   std::function<void()> before_exec{};       ///< in the forked process, once its descriptors are set up
@@ -43,6 +44,8 @@ class Tool {
   /// What it has printed so far.
   std::string out() const;
   std::string err() const;
+  /// Reads what stands in a stuck output.
+  void unstick() const;
   /// Until it ends. Kills it (exit -9) if it is not done in time.
   ToolResult wait(Millis limit = Millis(30'000));
 
@@ -50,6 +53,7 @@ class Tool {
   bool reap(int options);
 
   TempDir dir_;
+  int unread_{-1};
   pid_t pid_{-1};
   std::optional<int> status_;
 };
