@@ -20,7 +20,12 @@ OutFile::OutFile(std::string path) : path_(std::move(path)) {
   // A file that may not grow further (ulimit -f) is an error of write(), told as such.
   std::signal(SIGXFSZ, SIG_IGN);
   std::error_code ignored;
-  if (const auto real = std::filesystem::canonical(path_, ignored); !ignored) path_ = real;  // not over the link itself
+  // Not over the link itself, wherever it leads.
+  if (const auto real = std::filesystem::canonical(path_, ignored); !ignored) {
+    path_ = real;
+  } else if (const auto target = std::filesystem::read_symlink(path_, ignored); !ignored) {
+    path_ = std::filesystem::path(path_).parent_path() / target;
+  }
   struct stat there {};
   const bool exists = ::stat(path_.c_str(), &there) == 0;
   if (exists && !S_ISREG(there.st_mode)) {

@@ -98,7 +98,8 @@ void Supervisor::watch_the_lease() {
   } else if (lost) {
     kill();
     cut_short_ = true;
-    note(fmt::format("{} is lost, so the command was killed (SIGKILL): {}", key_, why_lost()));
+    note(fmt::format("{} {}, so the command was killed (SIGKILL): {}", key_,
+                     !guard_.loss() && now >= terms_.cap ? "is to be held no longer" : "is lost", why_lost()));
   } else if (now >= rest_until_) {
     kill();
   } else if (!cut_short_ && now >= deadline_after(end(), -terms_.stop)) {

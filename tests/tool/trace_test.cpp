@@ -151,6 +151,10 @@ TEST_F(ToolTrace, WritesThroughALinkAndKeepsTheMode) {
   ::stat(file("real.svg").c_str(), &there);
   EXPECT_EQ(there.st_mode & 0777, 0640U);
   EXPECT_EQ(files(), 2);
+  std::filesystem::create_symlink("to_come.svg", file("dangling.svg"));
+  EXPECT_EQ(run({"trace", "nightly", "--for", "20ms", "--interval", "10ms", "--output", file("dangling.svg")}).exit, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(file("dangling.svg")));
+  EXPECT_TRUE(std::filesystem::exists(file("to_come.svg")));
 }
 
 TEST_F(ToolTrace, KilledItLeavesWhatWasThereBefore) {
