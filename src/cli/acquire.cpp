@@ -14,7 +14,8 @@
 namespace redlease::cli {
 namespace {
 
-Json about(const Lease& lease, std::optional<FencingToken> fence) {
+Json about(const Lease& lease) {
+  const auto fence = lease.fencing_token();
   Json out{{"key", lease.key().str()}, {"token", lease.token().str()}};
   out["fence"] = fence ? Json(static_cast<std::uint64_t>(*fence)) : Json();
   out["valid_ms"] = lease.remaining().count();
@@ -34,7 +35,7 @@ int acquire(const Context& context, const std::string& name, const LeaseOptions&
     // Not abandoned before it was printed, and looked at behind that, which may have taken long: a token that nobody
     // saw is given back.
     if (context.json()) {
-      Context::print_json(about(*lease, lease->fencing_token()));
+      Context::print_json(about(*lease));
     } else {
       print(lease->token().str() + "\n");
     }
@@ -64,7 +65,7 @@ int renew(const Context& context, const Held& held) {
   Client client = context.client();
   Lease lease = adopted(client, held);
   const RenewOutcome outcome = lease.renew();
-  const Json renewed = about(lease, lease.fencing_token());
+  const Json renewed = about(lease);
   const Error error = lease.last_error();
   const auto cause = lease.loss();
   lease.abandon();  // the server keeps it for whoever has the token, whatever becomes of our output
@@ -83,15 +84,9 @@ int release(const Context& context, const Held& held) {
   context.insist_on_a_server();
   Client client = context.client();
   Lease lease = adopted(client, held);
-  switch (lease.release()) {
-    case ReleaseOutcome::released:
-      if (context.json()) Context::print_json({{"key", held.key}, {"released", true}});
-      return number(Exit::ok);
-    case ReleaseOutcome::not_held: throw not_held(held.key, lease.loss());
-    case ReleaseOutcome::unknown: throw Failure(Exit::unknown, "unknown_outcome", lease.last_error().detail);
-    case ReleaseOutcome::unavailable: break;
-  }
-  throw failure(lease.last_error());
+  give_back(lease);
+  if (context.json()) Context::print_json({{"key", held.key}, {"released", true}});
+  return number(Exit::ok);
 }
 
 void add_held(CLI::App& command, Held& held) {

@@ -82,20 +82,11 @@ class Bench {
     return *std::move(lease);  // a busy key is a Failure
   }
 
-  static void release(Lease& lease) {
-    switch (lease.release()) {
-      case ReleaseOutcome::released: return;
-      case ReleaseOutcome::not_held: throw not_held(lease.key().str(), lease.loss());
-      case ReleaseOutcome::unknown: throw Failure(Exit::unknown, "unknown_outcome", lease.last_error().detail);
-      case ReleaseOutcome::unavailable: throw failure(lease.last_error());
-    }
-  }
-
   void cycle(Latencies& latencies, Deadline end) {
     do {
       const Deadline before = LeaseClock::now();
       Lease lease = acquired({.ttl = scratch_ttl, .label = "redlease bench"});
-      release(lease);
+      give_back(lease);
       latencies.add(LeaseClock::now() - before);
     } while (!over(end));
   }
@@ -131,7 +122,7 @@ class Bench {
           }
           const bool another = waiting();
           released = LeaseClock::now();
-          release(lease);
+          give_back(lease);
           if (!another) enough.request_stop();
         }
         enough.request_stop();

@@ -53,6 +53,15 @@ std::optional<Lease> lease_or_explain(const Context& context, AcquireResult resu
       [](const Unavailable& unavailable) -> std::optional<Lease> { throw failure(unavailable.error); });
 }
 
+void give_back(Lease& lease) {
+  switch (lease.release()) {
+    case ReleaseOutcome::released: return;
+    case ReleaseOutcome::not_held: throw not_held(lease.key().str(), lease.loss());
+    case ReleaseOutcome::unknown: throw Failure(Exit::unknown, "unknown_outcome", lease.last_error().detail);
+    case ReleaseOutcome::unavailable: throw failure(lease.last_error());
+  }
+}
+
 Failure not_held(const std::string& key, std::optional<LossCause> cause) {
   const std::string_view how = cause == LossCause::taken  ? "another holds it now"
                                : cause == LossCause::gone ? "it is free: it has expired, or was given back or broken"

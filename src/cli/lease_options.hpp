@@ -18,6 +18,9 @@ void add_busy_exit(CLI::App&, int& into);
 /// wait (0: none) too.
 std::optional<Lease> lease_or_explain(const Context&, AcquireResult, const LeaseKey&, int signal, int busy_exit);
 
+/// Releases it; all but released is a Failure.
+void give_back(Lease&);
+
 /// For a renewal or a release of what is not held.
 Failure not_held(const std::string& key, std::optional<LossCause>);
 

@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/stop_on_signal.hpp"
+#include "nap.hpp"
 
 namespace redlease::cli {
 namespace {
@@ -22,13 +21,6 @@ using namespace std::chrono_literals;
 bool lasting(const Error& error) {
   const Exit exit = exit_for(error.code);
   return exit == Exit::denied || exit == Exit::not_a_lease;
-}
-
-void nap(Millis duration, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any nobody;
-  std::unique_lock lock(mutex);
-  nobody.wait_for(lock, stop, duration, [] { return false; });
 }
 
 int wait(const Context& context, const LeaseKey& key, Millis limit) {
@@ -49,7 +41,7 @@ int wait(const Context& context, const LeaseKey& key, Millis limit) {
       if (!info.has_value()) throw failure(info.error());
       throw Failure(Exit::busy, "busy", waiting_line(key, info.value(), this_process()));
     }
-    nap(std::min(pause, std::chrono::ceil<Millis>(end - now)), signals.token());
+    redlease::nap({std::min(end, deadline_after(now, pause)), signals.token()});
   }
   if (context.json()) Context::print_json({{"key", key.str()}, {"held", false}});
   return number(Exit::ok);

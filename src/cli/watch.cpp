@@ -43,15 +43,13 @@ class Known {
       leases_[look.key] = std::move(now);
     }
     first_ = false;
-    view.round(leases_);
     std::erase_if(leases_, [&](const auto& lease) {
       const bool over = !lease.second.held && lease.second.waiters == 0;
       if (over) at_.erase(lease.first);
       return over;
     });
+    view.round(leases_);
   }
-
-  bool first() const { return first_; }
 
  private:
   Follower& follower_;

@@ -108,7 +108,6 @@ class LiveTable : public View {
   }
   void round(const std::map<std::string, LeaseInfo>& leases) override {
     leases_ = leases;
-    std::erase_if(leases_, [](const auto& lease) { return !lease.second.held && lease.second.waiters == 0; });
     draw();
   }
   bool idle() override {

@@ -12,20 +12,13 @@
 #include <stdexcept>
 
 #include "support/sockets.hpp"
+#include "tool/tool.hpp"
 
 namespace redlease {
 inline namespace v0 {
 namespace {
 
 constexpr char order_fg = 'f', order_bg = 'b';
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  out.reserve(words.size() + 1);
-  for (std::string& word : words) out.push_back(word.data());
-  out.push_back(nullptr);
-  return out;
-}
 
 std::string drained(int descriptor) {
   std::string out;

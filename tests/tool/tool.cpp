@@ -60,14 +60,15 @@ std::vector<std::string> environment(const ToolSetup& setup) {
   return out;
 }
 
+}  // namespace
+
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> out;
+  out.reserve(words.size() + 1);
   for (std::string& word : words) out.push_back(word.data());
   out.push_back(nullptr);
   return out;
 }
-
-}  // namespace
 
 Tool::Tool(const std::vector<std::string>& arguments, const ToolSetup& setup) {
   std::ofstream(dir_.path() + "/in", std::ios::binary) << setup.input;

@@ -58,6 +58,9 @@ class Tool {
   std::optional<int> status_;
 };
 
+/// For exec: null at the end; valid as long as the words.
+std::vector<char*> pointers(std::vector<std::string>& words);
+
 /// Start to end.
 ToolResult run_tool(const std::vector<std::string>& arguments, const ToolSetup& = {}, Millis limit = Millis(30'000));
 
