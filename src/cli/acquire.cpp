@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/commands.hpp"
+#include "cli/duration_option.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/lease_options.hpp"
 #include "cli/output.hpp"

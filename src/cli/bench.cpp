@@ -6,12 +6,14 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/duration.hpp"
+#include "cli/duration_option.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/latencies.hpp"
 #include "cli/lease_options.hpp"

@@ -3,15 +3,16 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/duration.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
 
@@ -172,41 +173,12 @@ void Context::print_json(const Json& document) {
   print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-Json error_json(const std::string& code, const std::string& message) {
-  return {{"error", {{"code", code}, {"message", message}}}};
+void Context::print_json_error(const std::string& code, const std::string& message) const {
+  if (json_) print_json({{"error", {{"code", code}, {"message", message}}}});
 }
 
 void Context::remark(std::string_view text) const {
   if (!quiet_) print_error(text);
-}
-
-namespace {
-
-template <class Into>
-CLI::Option* add(CLI::App& app, const std::string& names, Into& into, const std::string& help, std::string_view word) {
-  const auto read = [&into, names, word](const CLI::results_t& given) {
-    const std::string& text = given.back();
-    if (!word.empty() && text == word) return into = forever, true;
-    const auto duration = parse_duration(text);
-    if (!duration) {
-      throw CLI::ValidationError(names, fmt::format("'{}' is not a duration: write 250ms, 10s, 5m, 1h30m{}{}", text,
-                                                    word.empty() ? "" : " or ", word));
-    }
-    return into = *duration, true;
-  };
-  return app.add_option(names, read, help)->type_name(word.empty() ? "DURATION" : "DURATION|" + std::string(word));
-}
-
-}  // namespace
-
-CLI::Option* add_duration(CLI::App& app, const std::string& names, Millis& into, const std::string& help,
-                          std::string_view word) {
-  return add(app, names, into, help, word);
-}
-
-CLI::Option* add_duration(CLI::App& app, const std::string& names, std::optional<Millis>& into,
-                          const std::string& help) {
-  return add(app, names, into, help, {});
 }
 
 }  // namespace redlease::cli

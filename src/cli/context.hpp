@@ -1,8 +1,7 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,10 @@
 #include "cli/inherited.hpp"
 #include "redlease/client.hpp"
 #include "redlease/wire/endpoint.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace redlease::cli {
 
@@ -49,6 +52,8 @@ class Context {
   bool quiet() const { return quiet_; }
   /// One JSON document and a line end, on stdout. What is no UTF-8 is replaced.
   static void print_json(const Json&);
+  /// With --json, what a command that fails prints.
+  void print_json_error(const std::string& code, const std::string& message) const;
   /// For people, on stderr and not with --quiet. A line end is added.
   void remark(std::string_view) const;
 
@@ -61,15 +66,6 @@ class Context {
   TlsOptions tls_;
   bool json_{false}, quiet_{false};
 };
-
-/// What a command that fails prints with --json.
-Json error_json(const std::string& code, const std::string& message);
-
-/// An option that takes a duration (see parse_duration). `word`, if any, is another thing it may say: "forever".
-CLI::Option* add_duration(CLI::App&, const std::string& names, Millis& into, const std::string& help,
-                          std::string_view word = {});
-
-CLI::Option* add_duration(CLI::App&, const std::string& names, std::optional<Millis>& into, const std::string& help);
 
 /// The URL with a password put in, percent-encoded. Throws Failure (usage) if it has one already.
 std::string with_password(const std::string& url, std::string_view password);

@@ -1,5 +1,7 @@
 #include "cli/lease_json.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace redlease::cli {
 namespace {
 

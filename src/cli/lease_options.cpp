@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/duration.hpp"
+#include "cli/duration_option.hpp"
 #include "cli/output.hpp"
 
 namespace redlease::cli {
@@ -42,7 +43,7 @@ std::optional<Lease> lease_or_explain(const Context& context, AcquireResult resu
                                : ", without an expiry";
         if (busy_exit != number(Exit::busy)) {
           context.remark(text);
-          if (context.json()) Context::print_json(error_json("busy", text));
+          context.print_json_error("busy", text);
           return std::nullopt;
         }
         throw Failure(Exit::busy, "busy", text);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -19,7 +20,7 @@ namespace {
 int failed(const Context& context, const std::string& code, const std::string& message, int exit) {
   print_error(message);
   try {
-    if (context.json()) Context::print_json(error_json(code, message));
+    context.print_json_error(code, message);
   } catch (const Failure&) {
     // Nobody reads it; stderr has it.
   }

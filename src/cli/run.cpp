@@ -13,6 +13,7 @@
 #include "cli/command.hpp"
 #include "cli/commands.hpp"
 #include "cli/duration.hpp"
+#include "cli/duration_option.hpp"
 #include "cli/events.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/lease_options.hpp"

@@ -1,8 +1,10 @@
 // show and break: one key, seen and dealt with from outside.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/duration.hpp"

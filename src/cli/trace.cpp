@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/duration.hpp"
+#include "cli/duration_option.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follower.hpp"
 #include "cli/out_file.hpp"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/commands.hpp"
+#include "cli/duration_option.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follower.hpp"
 #include "cli/output.hpp"

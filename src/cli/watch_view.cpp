@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -1,9 +1,11 @@
 // doctor: audits a deployment for lease use. It changes nothing; what it writes is a scratch key that it removes.
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/doctor/exam.hpp"
 #include "cli/doctor/report.hpp"
+#include "cli/duration_option.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/stop_on_signal.hpp"
 #include "redlease/options.hpp"
