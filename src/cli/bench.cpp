@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
@@ -20,6 +19,7 @@
 #include "cli/output.hpp"
 #include "cli/stop_on_signal.hpp"
 #include "cli/table.hpp"
+#include "mutex.hpp"
 #include "redlease/wire/connection.hpp"
 #include "store/key_names.hpp"
 
@@ -98,7 +98,7 @@ class Bench {
     std::atomic<Deadline> released{Deadline::max()};
     std::atomic<int> begun{0};  // hand-overs so far
     std::optional<Failure> trouble;
-    std::mutex mutex;
+    Mutex mutex;
     std::stop_source enough;
     const std::stop_callback stopped(stop_, [&] { enough.request_stop(); });
     const auto waiting = [&] {
@@ -119,7 +119,7 @@ class Bench {
           if (enough.stop_requested()) return;
           Lease lease = *lease_or_explain(context_, std::move(result), key_, 0, number(Exit::busy));
           if (begun++ > 0) {
-            const std::scoped_lock lock(mutex);
+            const MutexLock lock(mutex);
             latencies.add(got - released.load());
           }
           const bool another = waiting();
@@ -129,7 +129,7 @@ class Bench {
         }
         enough.request_stop();
       } catch (const Failure& failure) {
-        const std::scoped_lock lock(mutex);
+        const MutexLock lock(mutex);
         if (!trouble) trouble = failure;
         enough.request_stop();
       }

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <system_error>
 
 namespace redlease::cli {
@@ -28,7 +29,8 @@ sigset_t all_but_faults() {
 }
 
 int made(int descriptor, const char* call) {
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), call);
+  if (descriptor < 0)
+    throw std::system_error(errno, std::generic_category(), std::string("the command cannot be watched over: ") + call);
   return descriptor;
 }
 

@@ -1,18 +1,18 @@
 #include "cli/lease_scan.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "cli/exit_code.hpp"
 #include "cli/glob.hpp"
 #include "cli/output.hpp"
+#include "cli/replies.hpp"
+#include "mutex.hpp"
 #include "redlease/wire/connection.hpp"
 #include "store/key_names.hpp"
 
@@ -78,12 +78,8 @@ class Pass {
     if (!connection_->send(frame, limit, keys.size())) throw failure(connection_->error());
     std::size_t kept = 0;
     for (std::string& key : keys) {
-      const Reply* reply = connection_->next_owed();
-      while (reply == nullptr) {
-        if (connection_->dead()) throw failure(connection_->error());
-        await(limit);
-        reply = connection_->next_owed();
-      }
+      const Reply* const reply = next_reply(*connection_, limit);
+      if (reply == nullptr) throw silent();
       if (reply->is_error()) throw refused(*connection_, context_, "PTTL");
       if (reply->integer >= 0) std::swap(keys[kept++], key);
     }
@@ -99,14 +95,10 @@ class Pass {
     connection_ = std::move(opened).value();
   }
 
-  void await(const Limits& limit) const {
-    const Deadline now = LeaseClock::now();
-    if (now >= limit.deadline || limit.stop.stop_requested()) {
-      throw Failure(Exit::unavailable, "timed_out",
-                    fmt::format("looking for leases: {} did not answer in time", context_.server()));
-    }
-    pollfd fd{connection_->descriptor(), POLLIN, 0};
-    ::poll(&fd, 1, static_cast<int>(std::min<Millis>(std::chrono::ceil<Millis>(limit.deadline - now), 50ms).count()));
+  Failure silent() const {
+    if (connection_->dead()) return failure(connection_->error());
+    return {Exit::unavailable, "timed_out",
+            fmt::format("looking for leases: {} did not answer in time", context_.server())};
   }
 
   const Context& context_;
@@ -174,7 +166,7 @@ std::vector<Look> look_at(Client& client, const std::vector<std::string>& names,
   std::vector<Look> looks;
   for (const std::string& name : names) looks.push_back({name, {}, {}});
   std::atomic<std::size_t> next{0};
-  std::mutex mutex;
+  Mutex mutex;
   std::optional<Error> error;  // the first; it ends the others' work too
   const auto work = [&] {
     for (std::size_t i = next++; i < looks.size() && !stop.stop_requested(); i = next++) {
@@ -185,7 +177,7 @@ std::vector<Look> look_at(Client& client, const std::vector<std::string>& names,
         looks[i].info = std::move(info).value();
       } else if (info.error().code != Errc::not_a_lease) {
         next = looks.size();
-        const std::scoped_lock lock(mutex);
+        const MutexLock lock(mutex);
         if (!error) error = info.error();
       }
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -62,7 +63,9 @@ int run_tool(int argc, char** argv, const Inherited& inherited) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
-    return app.exit(wanted);
+    std::ostringstream text;
+    app.exit(wanted, text, text);
+    context.action = [text = text.str()] { return print(text), number(Exit::ok); };
   } catch (const CLI::ParseError& error) {
     return failed(context, "usage",
                   fmt::format("{}\nTry 'redlease --help' or 'redlease COMMAND --help'.", error.what()),

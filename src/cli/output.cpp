@@ -15,10 +15,8 @@
 #include "cli/stop_on_signal.hpp"
 
 namespace redlease::cli {
-namespace {
 
-// How many bytes at the beginning are one character of UTF-8 that may be shown; 0: none.
-std::size_t character(std::string_view text) {
+std::size_t character_size(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return first >= ' ' && first != 0x7f ? 1 : 0;
@@ -33,6 +31,8 @@ std::size_t character(std::string_view text) {
   const bool control = first == 0xc2 && byte(1) < 0xa0;
   return overlong || surrogate || too_high || control ? 0 : size;
 }
+
+namespace {
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -91,7 +91,7 @@ void put_error(std::string_view text) noexcept {
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    if (const std::size_t size = character(text); size > 0) {
+    if (const std::size_t size = character_size(text); size > 0) {
       out += text.substr(0, size);
       text.remove_prefix(size);
     } else {

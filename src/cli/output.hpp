@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ void print_error(std::string_view);
 /// What comes from a server or another process, made fit for a terminal: control characters and what is not UTF-8 as
 /// \xNN.
 std::string printable(std::string_view);
+
+/// How many bytes at the beginning of a text that is not empty are one character of UTF-8 that may be shown; 0: none.
+std::size_t character_size(std::string_view) noexcept;
 
 /// To stderr, as it is; whether that succeeds or not. What nobody takes within a second is dropped.
 void put_error(std::string_view) noexcept;

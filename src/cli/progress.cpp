@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "cli/duration.hpp"
+#include "nap.hpp"
 
 namespace redlease::cli {
 
@@ -22,12 +23,12 @@ std::string this_process() {
   return fmt::format("{}:{}", text, ::getpid());
 }
 
-std::string waiting_line(const LeaseKey& key, const LeaseInfo& info, std::string_view waiter) {
-  std::string line = fmt::format("waiting for {}: ", printable(key.str()));
+std::string holder_line(const LeaseInfo& info, std::string_view waiter) {
+  std::string line;
   if (!info.held) {
-    line += "free";
+    line = "free";
   } else {
-    line += info.holder.empty() ? "held by another" : "held by " + printable(info.holder);
+    line = info.holder.empty() ? "held by another" : "held by " + printable(info.holder);
     if (!info.label.empty()) line += fmt::format(" ({})", printable(info.label));
     if (info.held_for) line += fmt::format(" since {}", show(*info.held_for));
     line +=
@@ -49,10 +50,8 @@ Progress::Progress(const Context& context, Client& client, const LeaseKey& key)
   teller_ = std::jthread([this](const std::stop_token& over) {
     auto pause = screen_.terminal ? 1'000ms : 5'000ms;
     for (;;) {
-      {
-        std::unique_lock lock(mutex_);
-        if (over_.wait_for(lock, over, pause, [&] { return over.stop_requested(); })) return;
-      }
+      redlease::nap({deadline_in(pause), over});
+      if (over.stop_requested()) return;
       tell();
       if (!screen_.terminal) pause = 60'000ms;
     }
@@ -68,7 +67,8 @@ Progress::~Progress() {
 
 void Progress::tell() {
   const auto info = client_.inspect(key_);
-  std::string line = info.has_value() ? waiting_line(key_, info.value(), this_process())
+  std::string line = info.has_value() ? fmt::format("waiting for {}: {}", printable(key_.str()),
+                                                    holder_line(info.value(), this_process()))
                                       : "waiting; the server does not tell for whom: " + info.error().detail;
   if (!screen_.terminal) return print_error(line);
   // Cut at the edge: a line that wraps could not be drawn over. By bytes, which may cut one character too many.

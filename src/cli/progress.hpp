@@ -1,6 +1,4 @@
 #pragma once
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -9,8 +7,8 @@
 
 namespace redlease::cli {
 
-/// Who holds `key`, for how long still, and how far this process is in the queue; in one line.
-std::string waiting_line(const LeaseKey& key, const LeaseInfo&, std::string_view waiter);
+/// Who holds it, for how long still, and how far this process is in the queue; in one line.
+std::string holder_line(const LeaseInfo&, std::string_view waiter);
 
 /// "host:pid", as the library calls this process where it holds or waits.
 std::string this_process();
@@ -31,8 +29,6 @@ class Progress {
   Client& client_;
   const LeaseKey key_;
   bool drawn_{false};
-  std::mutex mutex_;
-  std::condition_variable_any over_;
   std::jthread teller_;
 };
 

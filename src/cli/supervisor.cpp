@@ -32,13 +32,13 @@ bool is_pending(int signal) {
 }  // namespace
 
 void LastRenewal::renewed(const Event&) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   trouble_.clear();
 }
 
 void LastRenewal::renew_failed(const Event& event) noexcept {
   try {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // A call that was cut short for another reason than the server says nothing about it.
     if (event.error != nullptr && event.error->code != Errc::cancelled) trouble_ = event.error->detail;
   } catch (const std::bad_alloc&) {
@@ -47,7 +47,7 @@ void LastRenewal::renew_failed(const Event& event) noexcept {
 }
 
 std::string LastRenewal::trouble() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return trouble_;
 }
 

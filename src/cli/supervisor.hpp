@@ -1,5 +1,4 @@
 #pragma once
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +7,7 @@
 #include "cli/context.hpp"
 #include "cli/events.hpp"
 #include "cli/terminal.hpp"
+#include "mutex.hpp"
 #include "redlease/lease_guard.hpp"
 #include "redlease/observer.hpp"
 
@@ -21,8 +21,8 @@ class LastRenewal final : public Observer {
   std::string trouble() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::string trouble_;
+  mutable Mutex mutex_;
+  std::string trouble_ REDLEASE_GUARDED_BY(mutex_);
 };
 
 /// How long a command may go on.

@@ -13,8 +13,8 @@ constexpr std::size_t gap = 2, narrow = 12, narrowest = 4;
 // The character that begins here, and how many bytes it has. Bytes that are no UTF-8 stand for themselves.
 std::pair<std::uint32_t, std::size_t> character(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
-  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
-  if (size == 1 || size > text.size()) return {first, 1};
+  const std::size_t size = character_size(text);
+  if (size < 2) return {first, 1};
   std::uint32_t code = first & (0xffU >> (size + 1));
   for (std::size_t i = 1; i < size; ++i) code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3fU);
   return {code, size};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/duration_option.hpp"
@@ -40,7 +41,9 @@ int wait(const Context& context, const LeaseKey& key, Millis limit) {
     if (now >= end) {
       progress.reset();
       if (!info.has_value()) throw failure(info.error());
-      throw Failure(Exit::busy, "busy", waiting_line(key, info.value(), this_process()));
+      throw Failure(
+          Exit::busy, "busy",
+          fmt::format("waited in vain for {}: {}", printable(key.str()), holder_line(info.value(), this_process())));
     }
     redlease::nap({std::min(end, deadline_after(now, pause)), signals.token()});
   }

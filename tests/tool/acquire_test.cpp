@@ -95,6 +95,13 @@ TEST_F(ToolAcquire, ATokenThatNobodyCouldReadIsGivenBack) {
   EXPECT_FALSE(raw_.exists("nightly"));
 }
 
+TEST_F(ToolAcquire, HelpThatNobodyCouldReadIsNoSuccess) {
+  for (const char* wanted : {"--help", "--version"}) {
+    EXPECT_EQ(run({wanted}, {.output_file = "/dev/full"}).exit, 1) << wanted;
+    EXPECT_EQ(run({wanted}).exit, 0) << wanted;
+  }
+}
+
 TEST_F(ToolAcquire, WhereNobodyReadsItObeysSignalsAndTheLeaseIsGivenBack) {
   Tool tool({"acquire", "nightly", "--ttl", "10m"}, {.url = server_.url_unix(), .stuck_output = true});
   ASSERT_TRUE(becomes([&] { return raw_.exists("nightly"); }));

@@ -1,7 +1,6 @@
 #include "cli/doctor/exam.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <cctype>
 #include <chrono>
@@ -9,6 +8,7 @@
 
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/replies.hpp"
 #include "store/key_names.hpp"
 
 namespace redlease::cli::doctor {
@@ -156,15 +156,10 @@ std::optional<std::vector<Reply>> Exam::ask_all(const std::vector<std::vector<st
   const Limits limits = this->limits();
   if (!server->send(frame, limits, commands.size())) return silent(*server), std::nullopt;
   while (replies.size() < commands.size()) {
-    if (const Reply* const reply = server->next_owed()) {
-      replies.push_back(*reply);
-      count(*reply);
-    } else if (server->dead() || stop_.stop_requested() || LeaseClock::now() >= limits.deadline) {
-      return silent(*server), std::nullopt;
-    } else {
-      pollfd socket{server->descriptor(), POLLIN, 0};
-      ::poll(&socket, 1, 50);
-    }
+    const Reply* const reply = next_reply(*server, limits);
+    if (reply == nullptr) return silent(*server), std::nullopt;
+    replies.push_back(*reply);
+    count(*reply);
   }
   silences_ = 0;
   return replies;

@@ -98,6 +98,12 @@ class Exam {
   bool may_lease{false};     ///< every rule without which there are no leases is there
   bool may_queue{false};
   std::vector<LeaseClock::duration> renewals;  ///< how long each took
+  /// The strings under the prefix, as far as the bounds of a search go.
+  struct Keys {
+    std::vector<std::string> names;  ///< sorted
+    bool complete{};
+  };
+  std::optional<Keys> keys;
 
  private:
   void insist_on_free_scratch();

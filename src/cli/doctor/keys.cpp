@@ -26,14 +26,10 @@ std::string shell_word(std::string_view word) {
   return out + "'";
 }
 
-// The strings under the prefix, as far as the bounds go.
-struct Scanned {
-  std::vector<std::string> keys;
-  bool complete{};
-};
-
-std::optional<Scanned> scan(Exam& exam) {
-  Scanned scanned;
+// Looked for once.
+std::optional<Exam::Keys> scan(Exam& exam) {
+  if (exam.keys) return exam.keys;
+  Exam::Keys scanned;
   std::unordered_set<std::string> seen;  // SCAN may tell a key twice
   const std::string pattern = glob_escaped(exam.context().prefix()) + "*";
   const Deadline end = deadline_in(longest);
@@ -50,9 +46,9 @@ std::optional<Scanned> scan(Exam& exam) {
     for (std::size_t i = 0; i < reply->items[1].elements; ++i) seen.insert(std::move(reply->items[1].items[i].text));
   } while (cursor != "0" && seen.size() < most_keys && LeaseClock::now() < end && !exam.stop().stop_requested());
   scanned.complete = cursor == "0";
-  scanned.keys.assign(seen.begin(), seen.end());
-  std::sort(scanned.keys.begin(), scanned.keys.end());
-  return scanned;
+  scanned.names.assign(seen.begin(), seen.end());
+  std::sort(scanned.names.begin(), scanned.names.end());
+  return exam.keys = std::move(scanned);
 }
 
 // `command key` for each key, in few round trips.
@@ -82,23 +78,24 @@ Verdict expiry(Exam& exam) {
   if (!scanned) return exam.unknown();
   const bool all = !exam.context().prefix().empty();
   // Without a prefix a key that never expires may be anybody's data; one that has been leased is a lease.
-  const std::unordered_set<std::string> names(scanned->keys.begin(), scanned->keys.end());
-  std::erase_if(scanned->keys, [&](const std::string& key) {
+  const std::unordered_set<std::string> names(scanned->names.begin(), scanned->names.end());
+  std::erase_if(scanned->names, [&](const std::string& key) {
     return is_helper_name(key) || (!all && !names.contains(helper_name(key, meta_suffix)));
   });
-  const auto left = ask_each(exam, "PTTL", scanned->keys);
+  const auto left = ask_each(exam, "PTTL", scanned->names);
   if (!left) return exam.unknown();
   std::vector<std::string> endless;
   for (std::size_t i = 0; i < left->size(); ++i) {
     const Reply& reply = (*left)[i];
     if (reply.kind != Reply::Kind::integer) return unknown(fmt::format("PTTL was refused ({})", reply.first_word()));
-    if (reply.integer == -1) endless.push_back(scanned->keys[i]);
+    if (reply.integer == -1) endless.push_back(scanned->names[i]);
   }
   const std::string& prefix = exam.context().prefix();
   if (endless.empty() && !scanned->complete) return unknown(std::string(cut_short));
   if (endless.empty()) {
-    return ok(all ? fmt::format("none of {} under the prefix", scanned->keys.size())
-                  : fmt::format("none of {} leases; without --prefix nothing else is looked at", scanned->keys.size()));
+    return ok(
+        all ? fmt::format("none of {} under the prefix", scanned->names.size())
+            : fmt::format("none of {} leases; without --prefix nothing else is looked at", scanned->names.size()));
   }
   return warn(
       fmt::format("{}: {}", endless.size(), some_of(endless)),
@@ -114,8 +111,8 @@ Verdict fences(Exam& exam) {
   auto scanned = scan(exam);
   const auto now = exam.best_time(3);
   if (!scanned || !now) return exam.unknown();
-  std::erase_if(scanned->keys, [](const std::string& key) { return !key.ends_with(meta_suffix); });
-  const auto metas = ask_each(exam, "GET", scanned->keys);
+  std::erase_if(scanned->names, [](const std::string& key) { return !key.ends_with(meta_suffix); });
+  const auto metas = ask_each(exam, "GET", scanned->names);
   if (!metas) return exam.unknown();
   // As the scripts count: seconds * 2^20 + microseconds. One second for what passes meanwhile.
   const std::int64_t clock = (now->server / 1'000'000 + 1) * (1 << 20) + now->server % 1'000'000;
@@ -126,7 +123,7 @@ Verdict fences(Exam& exam) {
     if (reply.is_error()) return unknown(fmt::format("GET was refused ({})", reply.first_word()));
     const auto fence = to_integer(reply.text.substr(0, reply.text.find(' ')));
     if (!fence || *fence <= clock) continue;
-    ahead.push_back(scanned->keys[i].substr(0, scanned->keys[i].rfind(meta_suffix)));
+    ahead.push_back(scanned->names[i].substr(0, scanned->names[i].rfind(meta_suffix)));
     highest = std::max(highest, *fence);
   }
   if (ahead.empty()) {

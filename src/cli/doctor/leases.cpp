@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <thread>
 
 #include "cli/doctor/exam.hpp"
 #include "cli/doctor/finding.hpp"
 #include "cli/duration.hpp"
+#include "mutex.hpp"
 #include "redlease/observer.hpp"
 
 namespace redlease::cli::doctor {
@@ -69,11 +69,11 @@ Verdict cycle(Exam& exam) {
 
 struct Unheard final : Observer {
   void unheard(const Event& event) noexcept override {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (event.error != nullptr) why = event.error->detail;
   }
-  std::mutex mutex;
-  std::string why;
+  Mutex mutex;
+  std::string why REDLEASE_GUARDED_BY(mutex);
 };
 
 Verdict handover(Exam& exam) {
@@ -103,7 +103,7 @@ Verdict handover(Exam& exam) {
   waiter.join();
   exam.expire_scratch();
   if (!acquired) return unknown("the waiter did not get it in time");
-  const std::lock_guard lock(told->mutex);
+  const MutexLock lock(told->mutex);
   if (!told->why.empty()) {
     return warn("the waiter could not be woken: " + told->why,
                 "turns are kept until the waiter asks, up to several seconds; leases are as safe as ever",
