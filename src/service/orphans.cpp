@@ -8,15 +8,18 @@ inline namespace v0 {
 
 std::optional<Orphan> Orphans::add(Orphan orphan, Deadline first) {
   std::optional<Orphan> oldest;
-  if (all_.size() >= most) oldest = remove(all_.front());
+  if (all_.size() >= most) {
+    oldest = std::move(all_.front().orphan);
+    all_.pop_front();
+  }
+  next_over_ = std::min(next_over_, orphan.over);
+  next_ = std::min(next_, first);
   all_.push_back({std::move(orphan), ++last_ticket_, first});
-  plan();
   return oldest;
 }
 
 void Orphans::forget(const std::string& token) noexcept {
-  std::erase_if(all_, [&](const Entry& entry) { return entry.orphan.token == token; });
-  plan();
+  if (std::erase_if(all_, [&](const Entry& entry) { return entry.orphan.token == token; }) > 0) plan();
 }
 
 void Orphans::hurry(Deadline now) noexcept {
@@ -60,6 +63,7 @@ std::vector<Orphan> Orphans::over(Deadline now) {
   for (std::size_t i = all_.size(); i-- > 0;) {
     if (all_[i].orphan.over <= now) over.push_back(remove(all_[i]));
   }
+  plan();  // also if it was early
   return over;
 }
 
@@ -68,13 +72,13 @@ LeaseClock::duration Orphans::pause(const Entry& entry) noexcept {
 }
 
 Orphans::Entry* Orphans::find(std::uint64_t ticket) noexcept {
-  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Entry& e) { return e.ticket == ticket; });
-  return found == all_.end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(all_, ticket, {}, &Entry::ticket);
+  return found == all_.end() || found->ticket != ticket ? nullptr : &*found;
 }
 
 Orphan Orphans::remove(Entry& entry) {
   Orphan orphan = std::move(entry.orphan);
-  std::erase_if(all_, [&](const Entry& e) { return &e == &entry; });
+  all_.erase(std::ranges::lower_bound(all_, entry.ticket, {}, &Entry::ticket));
   plan();
   return orphan;
 }

@@ -36,7 +36,8 @@ class Orphans {
 
   bool empty() const noexcept { return all_.empty(); }
   std::size_t size() const noexcept { return all_.size(); }
-  // When there is one to be sent next, and when the first ttl will have passed; max: never.
+  // When there is one to be sent next, and when the first ttl will have passed; max: never. Early, if that one
+  // was handed back.
   Deadline next() const noexcept { return next_; }
   Deadline next_over() const noexcept { return next_over_; }
   // Every one is due, and the first answer is the last word: its Client ends. What went behind the request in order is
@@ -77,7 +78,7 @@ class Orphans {
   Orphan remove(Entry&);
   void plan() noexcept;
 
-  std::deque<Entry> all_;
+  std::deque<Entry> all_;  // by ticket; thousands may come in one round
   Deadline next_{Deadline::max()}, next_over_{Deadline::max()};
   std::uint64_t last_ticket_{0};
 };
