@@ -45,17 +45,20 @@ AcquireResult LeaseMaker::acquire(const Wish& wish, const Limits& limits) {
 }
 
 AcquireResult LeaseMaker::hold(const Wish& wish, const OwnerToken& token, const Granted& granted, Deadline begun,
-                               const std::stop_token& stop, Deadline doubts_until, bool contended) {
+                               const std::stop_token& stop, const Unanswered& unanswered, bool contended) {
   const Core& core = *wish.core;
   auto state = std::make_unique<Lease::State>(wish, token, Phase::held);
   state->acquired = granted.counted_from;
   state->fence = granted.fence;
-  state->doubts_until = WholeSecond(doubts_until);
+  if (unanswered.until > LeaseClock::now()) {
+    state->aside = std::make_unique<Lease::State::Aside>(
+        Lease::State::Aside{.doubts_until = unanswered.until, .place = std::string(unanswered.place)});
+  }
   state->contended = contended;
   state->count_from(granted.counted_from);
   const Deadline now = core.clock.now();
   if (now >= state->deadline) {
-    if (doubts_until > LeaseClock::now()) (void)wish.core->keeper.get().withdraw(wish.orphan(token, doubts_until));
+    clean_up(wish, token, unanswered, begun);
     return too_late(wish, token, stop);
   }
   core.tell(&Observer::acquired, {.key = wish.key.str(), .elapsed = now - begun});
@@ -63,11 +66,14 @@ AcquireResult LeaseMaker::hold(const Wish& wish, const OwnerToken& token, const 
 }
 
 AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acquisition acquisition, Deadline begun,
-                                 const Limits& limits) {
-  if (const auto* granted = std::get_if<Granted>(&acquisition)) return hold(wish, token, *granted, begun, limits.stop);
+                                 const Limits& limits, const Unanswered& unanswered) {
+  if (const auto* granted = std::get_if<Granted>(&acquisition)) {
+    return hold(wish, token, *granted, begun, limits.stop, unanswered);
+  }
   const Core& core = *wish.core;
   Event event{.key = wish.key.str(), .elapsed = core.told_at() - begun};
   if (auto* busy = std::get_if<Busy>(&acquisition)) {
+    clean_up(wish, token, unanswered, begun);
     core.tell(&Observer::busy, event);
     return std::move(*busy);
   }
@@ -80,6 +86,16 @@ AcquireResult LeaseMaker::settle(const Wish& wish, const OwnerToken& token, Acqu
   event.error = &error;
   core.tell(&Observer::unavailable, event);
   return Unavailable{std::move(error)};
+}
+
+void LeaseMaker::clean_up(const Wish& wish, const OwnerToken& token, const Unanswered& unanswered,
+                          Deadline sent) noexcept {
+  if (unanswered.until <= sent) return;
+  try {
+    (void)wish.core->keeper.get().withdraw(wish.orphan(token, unanswered.until, unanswered.place));
+  } catch (...) {
+    // Out of memory: the ttl will have to do.
+  }
 }
 
 // The process stood still between the request and its answer, or the answer took that long.

@@ -7,6 +7,15 @@
 namespace redlease {
 inline namespace v0 {
 
+namespace {
+
+// Whoever waited has asked more than once, on several connections maybe: none of the answers is the last word on all.
+Unanswered unanswered(const Doubt& doubt) noexcept {
+  return doubt.place().empty() ? Unanswered{} : Unanswered{doubt.spent_by(), doubt.place()};
+}
+
+}  // namespace
+
 Claim LeaseMaker::claim(const Wish& wish, const OwnerToken& token, Doubtful doubtful) {
   return Claim(std::unique_ptr<Claim::State>(
       new Claim::State{wish, token, std::move(doubtful.doubt), std::move(doubtful.error)}));
@@ -20,13 +29,11 @@ AcquireResult LeaseMaker::retry(Claim claim, const Limits& limits) {
   if (s.doubt->can_retry()) {
     const Deadline begun = s.wish.core->clock.now();
     const std::unique_ptr<Doubt> spent = std::move(s.doubt);  // whatever comes of it, this claim is over
-    return settle(s.wish, s.token, spent->retry(s.wish.request(s.token.str()), limits), begun, limits);
+    Acquisition answer = spent->retry(s.wish.request(s.token.str()), limits);
+    return settle(s.wish, s.token, std::move(answer), begun, limits, unanswered(*spent));
   }
-  Released withdrawn = s.doubt->withdraw(limits);
-  if (nothing_left(withdrawn.outcome)) {
-    s.doubt.reset();
-    return acquire(s.wish, limits);
-  }
+  Released withdrawn = s.withdraw(limits);
+  if (nothing_left(withdrawn.outcome)) return acquire(s.wish, limits);
   s.error = std::move(withdrawn.error);
   s.error.code = Errc::unknown_outcome;
   return claim;
@@ -34,9 +41,18 @@ AcquireResult LeaseMaker::retry(Claim claim, const Limits& limits) {
 
 ReleaseOutcome LeaseMaker::withdraw(Claim& claim, const Limits& limits) {
   if (!claim.state_ || !claim.state_->doubt || claim.state_->wish.in_forked_child()) return ReleaseOutcome::not_held;
-  const ReleaseOutcome outcome = claim.state_->doubt->withdraw(limits).outcome;
-  if (nothing_left(outcome)) claim.state_->doubt.reset();
-  return outcome;
+  return claim.state_->withdraw(limits).outcome;
+}
+
+Released Claim::State::withdraw(const Limits& limits) {
+  const Unanswered others = unanswered(*doubt);
+  const Deadline sent = LeaseClock::now();
+  Released withdrawn = doubt->withdraw(limits);
+  if (nothing_left(withdrawn.outcome)) {
+    LeaseMaker::clean_up(wish, token, others, sent);
+    doubt.reset();
+  }
+  return withdrawn;
 }
 
 Claim::Claim(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}

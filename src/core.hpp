@@ -102,41 +102,25 @@ enum class Phase : std::uint8_t { adopted, held, lost, released };
 // "its deadline passed"
 std::string_view how(LossCause) noexcept;
 
-// A Deadline rounded up to a second of the LeaseClock, in half its size: there may be very many leases.
-class WholeSecond {
- public:
-  WholeSecond() noexcept = default;
-  explicit WholeSecond(Deadline at) noexcept {
-    constexpr auto most = std::chrono::seconds(UINT32_MAX);
-    const auto since = at.time_since_epoch();
-    if (since >= most) {
-      seconds_ = UINT32_MAX;
-    } else if (since > LeaseClock::duration::zero()) {
-      seconds_ = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(since).count());
-    }
-  }
-  Deadline get() const noexcept {
-    return seconds_ == UINT32_MAX ? Deadline::max() : Deadline(std::chrono::seconds(seconds_));
-  }
-
- private:
-  std::uint32_t seconds_{0};
-};
-
 // A lease and its verbs, for those that own one: see Lease, whose words they are.
 struct Lease::State {
   State(Tenure of, OwnerToken t, Phase p) : tenure(std::move(of)), token(std::move(t)), phase(p) {}
 
   Tenure tenure;
   OwnerToken token;
-  WholeSecond doubts_until{};  // until then, what was asked for it and not answered may still be carried out
   Phase phase;
   bool loss_told : 1 {false};
   bool contended : 1 {false};        // it was waited for, so others may wait as well
   std::optional<LossCause> cause{};  // while held: what its deadline's passing will have been
   Deadline acquired{}, deadline{Deadline::min()};
-  FencingToken fence{0};                // 0: none
-  std::unique_ptr<Error> last_error{};  // null: none
+  FencingToken fence{0};  // 0: none
+  // What few leases have: there may be very many of them.
+  struct Aside {
+    Error error{};            // without a code: none
+    Deadline doubts_until{};  // until then, what was asked for it and not answered may still be carried out
+    std::string place{};      // and bring this back: see Doubt::place
+  };
+  std::unique_ptr<Aside> aside{};
 
   Core& core() const noexcept { return *tenure.core; }
   Deadline now() const noexcept { return core().clock.now(); }
@@ -152,7 +136,8 @@ struct Lease::State {
   void lose(LossCause) noexcept;
   void remember(Error) noexcept;
   void explain(std::string_view why) noexcept;
-  void orphan(Deadline spent_by = Deadline::min()) noexcept;
+  const Error* last_error() const noexcept { return aside && aside->error.code ? &aside->error : nullptr; }
+  void orphan(Deadline spent_by, std::string_view place) noexcept;
 };
 
 struct Claim::State {
@@ -161,6 +146,8 @@ struct Claim::State {
   std::unique_ptr<Doubt> doubt;
   Error error;
 
+  // Ends the doubt if nothing is left.
+  Released withdraw(const Limits&);
   // The request is no longer wanted, and nobody waits for what becomes of it.
   void orphan() noexcept;
 };
@@ -169,6 +156,12 @@ struct Claim::State {
 constexpr bool nothing_left(ReleaseOutcome outcome) noexcept {
   return outcome == ReleaseOutcome::released || outcome == ReleaseOutcome::not_held;
 }
+
+// What was asked for a lease and has not been answered, although something later was.
+struct Unanswered {
+  Deadline until{Deadline::min()};  // it may still be carried out until then; min: there is none
+  std::string_view place{};         // see Doubt::place
+};
 
 struct LeaseMaker {
   using State = Lease::State;
@@ -183,12 +176,15 @@ struct LeaseMaker {
   static AcquireResult retry(Claim, const Limits&);
   static ReleaseOutcome withdraw(Claim&, const Limits&);
   static Claim claim(const Wish&, const OwnerToken&, Doubtful);
-  // A lease, unless its time is over already. `doubts_until`, `contended`: see Lease::State.
+  // A lease, unless its time is over already.
   static AcquireResult hold(const Wish&, const OwnerToken&, const Granted&, Deadline begun, const std::stop_token&,
-                            Deadline doubts_until = Deadline::min(), bool contended = false);
+                            const Unanswered& = {}, bool contended = false);
+  // Withdraws it once more when it is spent, unless it was when the last request left, at `sent`.
+  static void clean_up(const Wish&, const OwnerToken&, const Unanswered&, Deadline sent) noexcept;
 
  private:
-  static AcquireResult settle(const Wish&, const OwnerToken&, Acquisition, Deadline begun, const Limits&);
+  static AcquireResult settle(const Wish&, const OwnerToken&, Acquisition, Deadline begun, const Limits&,
+                              const Unanswered& = {});
   static AcquireResult too_late(const Wish&, const OwnerToken&, const std::stop_token&);
 };
 

@@ -75,9 +75,10 @@ struct LeaseGuard::State {
 
   bool held() noexcept {
     if (released || in_forked_child()) return false;
-    if (lease.now() < kept.deadline.load() && !kept.loss.load()) return true;
+    const auto in_time = [this] { return lease.now() < kept.deadline.load() && !kept.loss.load(); };
+    if (in_time()) return true;
     keeper().notice(kept);
-    return false;
+    return in_time();
   }
 
   std::optional<LossCause> loss() const noexcept {

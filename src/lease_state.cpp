@@ -34,16 +34,19 @@ std::optional<LossCause> Lease::State::loss() const noexcept {
 
 void Lease::State::lose(LossCause why) noexcept {
   const Deadline at = std::min(now(), deadline);
+  const bool was_held = phase == Phase::held;  // what was only adopted was never held here
   phase = Phase::lost;
   cause = why;
-  if (!loss_told) core().tell(&Observer::lost, {.key = tenure.key.str(), .held = at - acquired, .loss = why});
+  if (was_held && !loss_told)
+    core().tell(&Observer::lost, {.key = tenure.key.str(), .held = at - acquired, .loss = why});
 }
 
 void Lease::State::remember(Error error) noexcept {
-  last_error.reset();
+  if (aside) aside->error = {};
   if (!error.code) return;
   try {
-    last_error = std::make_unique<Error>(std::move(error));
+    if (!aside) aside = std::make_unique<Aside>();
+    aside->error = std::move(error);
   } catch (const std::bad_alloc&) {
     // Nothing to tell it with.
   }
@@ -53,14 +56,14 @@ void Lease::State::explain(std::string_view why) noexcept {
   try {
     remember({Errc::lost, concat({"lease ", quoted(tenure.key.str()), " at ", core().store->server(), ": ", why})});
   } catch (const std::bad_alloc&) {
-    last_error.reset();
+    remember({});
   }
 }
 
 // It may still stand on the server: taken back in the background.
-void Lease::State::orphan(Deadline spent_by) noexcept {
+void Lease::State::orphan(Deadline spent_by, std::string_view place) noexcept {
   try {
-    (void)core().keeper.get().withdraw(tenure.orphan(token, spent_by));
+    (void)core().keeper.get().withdraw(tenure.orphan(token, spent_by, place));
   } catch (...) {
     // Out of memory: the ttl will have to do.
   }
@@ -68,7 +71,7 @@ void Lease::State::orphan(Deadline spent_by) noexcept {
 
 const Error& Lease::State::error() const noexcept {
   static const Error& none = *new Error;
-  return last_error ? *last_error : none;
+  return aside ? aside->error : none;
 }
 
 RenewOutcome Lease::State::renew() noexcept {
@@ -94,7 +97,7 @@ RenewOutcome Lease::State::renew() noexcept {
   }
   const Deadline answered = now();
   remember(std::move(renewal.error));
-  Event event{.key = tenure.key.str(), .elapsed = answered - begun, .error = last_error.get()};
+  Event event{.key = tenure.key.str(), .elapsed = answered - begun, .error = last_error()};
   switch (renewal.outcome) {
     case RenewOutcome::renewed:
       if (answered >= old_deadline) {  // nobody is told "yours" again who may have been told "lost"
@@ -135,8 +138,7 @@ ReleaseOutcome Lease::State::release() noexcept {
     cause.reset();
   }
   // Compared with when the release left: it may have overtaken what is spent by the time of its answer.
-  const Deadline doubts = doubts_until.get();
-  const bool late_comers = doubts > Deadline() && LeaseClock::now() < doubts;
+  const bool late_comers = aside && LeaseClock::now() < aside->doubts_until;
   Released released;
   try {
     const Limits limits{deadline_in(tenure.op_timeout), {}};
@@ -148,10 +150,14 @@ ReleaseOutcome Lease::State::release() noexcept {
   }
   const Deadline answered = core().told_at();
   if (late_comers || released.outcome == ReleaseOutcome::unknown || released.outcome == ReleaseOutcome::unavailable) {
-    orphan(late_comers ? doubts : Deadline::min());
+    if (late_comers) {
+      orphan(aside->doubts_until, aside->place);
+    } else {
+      orphan(Deadline::min(), {});
+    }
   }
   remember(std::move(released.error));
-  Event event{.key = tenure.key.str(), .elapsed = answered - begun, .error = last_error.get()};
+  Event event{.key = tenure.key.str(), .elapsed = answered - begun, .error = last_error()};
   if (was_held) event.held = std::min(begun, deadline) - acquired;
   if (too_late) event.loss = cause;
   if (released.outcome == ReleaseOutcome::released) {

@@ -138,7 +138,8 @@ std::optional<AcquireResult> Wait::listen(Deadline until) {
 }
 
 AcquireResult Wait::granted(const Granted& grant, Deadline begun) {
-  return LeaseMaker::hold(wish_, seat_->token(), grant, begun, stop_, seat_->spent_by(), last_.has_value());
+  return LeaseMaker::hold(wish_, seat_->token(), grant, begun, stop_, {seat_->spent_by(), seat_->place()},
+                          last_.has_value());
 }
 
 // The last truth.
@@ -151,9 +152,7 @@ AcquireResult Wait::end(bool stopped) {
     if (!nothing_left(left.outcome)) doubt_.emplace(std::move(left.error));
   }
   if (doubt_) return LeaseMaker::claim(wish_, token, {seat_->doubt(), *std::move(doubt_)});
-  if (const Deadline spent_by = seat_->spent_by(); spent_by > begun) {
-    (void)wish_.core->keeper.get().withdraw(wish_.orphan(token, spent_by, seat_->place()));
-  }
+  LeaseMaker::clean_up(wish_, token, {seat_->spent_by(), seat_->place()}, begun);
   if (!stopped) return *std::move(last_);
   return Unavailable{{Errc::cancelled, concat({"acquire ", quoted(wish_.key.str()), " at ", wish_.core->store->server(),
                                                ": a stop was requested; nothing of it is on the server"})}};

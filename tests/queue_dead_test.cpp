@@ -6,14 +6,16 @@ namespace {
 
 using namespace testing_support;
 
+constexpr std::size_t most = 512;  // that one call passes over
+
 class QueueOfTheDead : public QueueTest {
  protected:
   // In the queue since a minute, alive for fifteen seconds from then.
   RawAsk stale(const std::string& token) { return {.token = token, .arrival = seconds_ago(60), .life = "15000"}; }
-  void plant_dead(int number) {
+  void plant_dead(std::size_t number) {
     const std::string arrival = seconds_ago(60);
     std::vector<std::string> zadd{"ZADD", queue};
-    for (int i = 0; i < number; ++i) {
+    for (std::size_t i = 0; i < number; ++i) {
       zadd.push_back(arrival);
       zadd.push_back(RawAsk{.token = "dead" + std::to_string(i), .life = "15000"}.member());
     }
@@ -122,16 +124,16 @@ TEST_F(QueueOfTheDead, IfNobodyCanBeReachedTheLeaseIsFree) {
   EXPECT_TRUE(free_try());
 }
 
-TEST_F(QueueOfTheDead, ATryBehindSixtyThreeDeadGetsTheLease) {
-  plant_dead(63);
+TEST_F(QueueOfTheDead, ATryBehindFewerDeadThanACallPassesOverGetsTheLease) {
+  plant_dead(most - 1);
   EXPECT_TRUE(free_try());
   EXPECT_FALSE(truth.exists(queue));
 }
 
-TEST_F(QueueOfTheDead, ATryBehindSixtyFourDeadIsBusyForNoTimeAndTheNextGoesOn) {
-  plant_dead(150);
+TEST_F(QueueOfTheDead, ATryBehindAsManyDeadAsACallPassesOverIsBusyForNoTimeAndTheNextGoesOn) {
+  plant_dead(2 * most + 22);
   EXPECT_EQ(busy_try().remaining, 0ms);
-  EXPECT_EQ(members().size(), 86U);
+  EXPECT_EQ(members().size(), most + 22);
   EXPECT_FALSE(truth.exists(key));
   EXPECT_EQ(busy_try().remaining, 0ms);
   EXPECT_EQ(members().size(), 22U);
@@ -139,8 +141,8 @@ TEST_F(QueueOfTheDead, ATryBehindSixtyFourDeadIsBusyForNoTimeAndTheNextGoesOn) {
   EXPECT_EQ(holder(), "passer-by");
 }
 
-TEST_F(QueueOfTheDead, AWaiterBehindSixtyFourDeadIsToldToAskAgainAtOnceAndThenGetsTheLease) {
-  plant_dead(64);
+TEST_F(QueueOfTheDead, AWaiterBehindAsManyDeadAsACallPassesOverIsToldToAskAgainAtOnceAndThenGetsTheLease) {
+  plant_dead(most);
   Waiter a(store, key, "a");
   a.subscribe();
   const Seat::Queued queued = only<Seat::Queued>(a.ask());
@@ -150,21 +152,21 @@ TEST_F(QueueOfTheDead, AWaiterBehindSixtyFourDeadIsToldToAskAgainAtOnceAndThenGe
   EXPECT_EQ(holder(), a.token());
 }
 
-TEST_F(QueueOfTheDead, TheLastQuestionBehindSixtyFourDeadIsBusyAndLeaves) {
+TEST_F(QueueOfTheDead, TheLastQuestionBehindAsManyDeadAsACallPassesOverIsBusyAndLeaves) {
   hold();
   Waiter a(store, key, "a");
   a.enqueue();
-  plant_dead(64);
+  plant_dead(most);
   truth.del(key);
   EXPECT_EQ(only<Busy>(a.ask(Ask::last)).remaining, 0ms);
   EXPECT_FALSE(truth.exists(queue));
 }
 
-TEST_F(QueueOfTheDead, AReleasePassesOverSixtyFourFreesTheLeaseAndTheLiveOneBehindIsNotOvertaken) {
+TEST_F(QueueOfTheDead, AReleasePassesOverSoManyFreesTheLeaseAndTheLiveOneBehindIsNotOvertaken) {
   hold();
-  plant_dead(64);
+  plant_dead(most);
   Waiter a(store, key, "a");
-  EXPECT_EQ(a.enqueue().place.ahead, 64U);
+  EXPECT_EQ(a.enqueue().place.ahead, most);
   EXPECT_EQ(release(), ReleaseOutcome::released);
   EXPECT_FALSE(truth.exists(key));
   const Tokens rest{a.token()};

@@ -46,6 +46,50 @@ TEST_F(QueueLeave, LeavingLeavesTheQueueAndNothingElse) {
   EXPECT_EQ(holder(), "holder");
 }
 
+TEST_F(QueueLeave, TakesItsEntryOutInWhicheverFormItStands) {
+  const auto doubled = [this](Waiter& waiter) {
+    waiter.enqueue();
+    std::string bare = members().at(0);
+    bare.replace(bare.find(inbox_of(waiter)), inbox_of(waiter).size(), "-");
+    plant(bare, std::to_string(server_now()));
+  };
+  {
+    hold();
+    Waiter a(store, key, "a");
+    doubled(a);
+    EXPECT_EQ(a.seat().leave(ample()).outcome, ReleaseOutcome::not_held);
+    EXPECT_FALSE(truth.exists(queue));
+  }
+  {
+    Waiter a(store, key, "a");
+    doubled(a);
+    only<Busy>(a.ask(Ask::last));
+    EXPECT_FALSE(truth.exists(queue));
+  }
+  Waiter a(store, key, "a");
+  doubled(a);
+  truth.del(key);
+  only<Granted>(a.ask());
+  EXPECT_FALSE(truth.exists(queue));
+}
+
+TEST_F(QueueLeave, ThatTheServerRefusesIsNotTakenForDone) {
+  hold();
+  Waiter a(store, key, "a");
+  a.enqueue();
+  const Tokens still{a.token()};
+  truth.command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  const Seat::Answer last = a.ask(Ask::last);
+  const Released left = a.seat().leave(ample());
+  truth.command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  EXPECT_TRUE(contains(only<Error>(last).detail, "refused ZREM")) << describe(last);
+  EXPECT_EQ(left.outcome, ReleaseOutcome::unavailable);
+  EXPECT_TRUE(contains(left.error.detail, "a place in the queue may be left")) << left.error.detail;
+  EXPECT_EQ(queued_tokens(), still);
+  EXPECT_EQ(a.seat().doubt()->withdraw(ample()).outcome, ReleaseOutcome::not_held);
+  EXPECT_FALSE(truth.exists(queue));
+}
+
 TEST_F(QueueLeave, AGrantThatCrossedTheLeavingGoesToTheNext) {
   hold();
   Waiter a(store, key, "a"), b(store, key, "b");

@@ -56,6 +56,41 @@ TEST_F(QueueLeftOvers, ACrowdThatLeavesAtOnceLeavesNoEntryAndNoChannel) {
   expect_nothing_left(100ms);
 }
 
+TEST_F(QueueLeftOvers, WhoeverGivesUpWhileNothingMayBeWrittenIsNotGrantedTheLeaseLater) {
+  Client holder(server.url_unix()), client(server.url_unix());
+  for (const bool stopped : {false, true}) {
+    Lease held = taken(holder, key);
+    std::stop_source source;
+    std::optional<AcquireResult> result;
+    {
+      const std::jthread waiter([&] {
+        result = client.acquire(key, patient_for(20s, stopped ? Millis(60s) : Millis(600)), source.get_token());
+      });
+      ASSERT_TRUE(await_queued(1));
+      raw.command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+      if (stopped) source.request_stop();
+    }
+    EXPECT_EQ(result->outcome(), AcquireOutcome::unknown) << describe(*result);
+    EXPECT_EQ(queued(), 1);
+    raw.command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+    result.reset();  // withdraws it
+    EXPECT_TRUE(eventually([&] { return queued() == 0; }, 6s));
+    std::optional<AcquireResult> next;
+    Deadline released{}, got{};
+    {
+      const std::jthread waiter([&] {
+        next = client.acquire(key, patient_for(20s, 10s));
+        got = LeaseClock::now();
+      });
+      ASSERT_TRUE(await_queued(1));
+      released = LeaseClock::now();
+      EXPECT_EQ(held.release(), ReleaseOutcome::released);
+    }
+    ASSERT_EQ(next->outcome(), AcquireOutcome::acquired) << describe(*next);
+    EXPECT_LT(got - released, 1s);
+  }
+}
+
 TEST_F(QueueLeftOvers, ACrowdWhoseTimeIsOverLeavesNoEntryAndNoChannel) {
   raw.command({"SET", key, "0123456789abcdef.0123456789abcdef0123456789abcdef", "PX", "600000"});
   Client one(server.url_unix()), two(server.url_unix());

@@ -6,7 +6,7 @@ namespace redlease::testing_support {
 
 namespace {
 
-constexpr int most_steps = 64;
+constexpr int most_steps = 512;
 
 constexpr std::int64_t micros(Millis d) noexcept { return d.count() * 1'000; }
 

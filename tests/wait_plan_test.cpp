@@ -169,17 +169,30 @@ TEST(WaitPlan, AHeartbeatIsAsLongHoweverManyAreAhead) {
   }
 }
 
-TEST(WaitPlan, ComesWhenTheHoldersTtlEndsEachIn20MsAfterTheOneAhead) {
-  for (const std::size_t ahead : {std::size_t{0}, std::size_t{1}, std::size_t{7}}) {
+TEST(WaitPlan, ComesWhenTheHoldersTtlEndsEachAfterTheOneAhead) {
+  for (const std::size_t ahead : {std::size_t{0}, std::size_t{1}, std::size_t{16}, std::size_t{20}}) {
     std::set<Pause> seen;
     for (std::uint64_t seed = 0; seed < 500; ++seed) {
       seen.insert(pause_of(in_line(patient(seed), place_at({}, 300ms, ahead)), start));
     }
-    const Pause first = 302ms + ahead * 20ms;
+    const Pause first = 302ms + std::min<std::size_t>(ahead, 16) * 5ms + (ahead > 16 ? ahead - 16 : 0) * 20ms;
     EXPECT_GE(*seen.begin(), first);
     EXPECT_LT(*seen.begin(), first + 1ms);
     EXPECT_GT(*seen.rbegin(), first + 9ms);
     EXPECT_LT(*seen.rbegin(), first + 10ms);
+    if (ahead <= 16) {
+      EXPECT_LT(*seen.rbegin(), 300ms + 100ms) << "the holder, and all who are ahead, may have died together";
+    }
+  }
+}
+
+TEST(WaitPlan, AskedToComeAgainComesAtOnceHoweverManyAreAhead) {
+  for (const std::size_t ahead : {std::size_t{0}, std::size_t{500}, std::size_t{100'000}}) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      WaitPlan::Place place = place_at({}, 0ms, ahead);
+      place.foreign = true;  // there is no holder, thus none of ours
+      EXPECT_LE(pause_of(in_line(patient(seed), place), start), 12ms);
+    }
   }
 }
 

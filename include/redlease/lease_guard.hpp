@@ -21,8 +21,8 @@ inline namespace v0 {
 /// One thread of the Client renews all of its guards' leases, each a third of its ttl after the last renewal and, where
 /// that fails, again and again before the deadline. When the lease is lost, stop_token() stops and on_lost is called,
 /// both on a thread that renews nothing, with no lock held: from there the guard may be released, destroyed, or another
-/// acquired. The deadline is a local timer's event: no answer, and no server, is needed for it. A stop callback that
-/// takes long holds up no other lease.
+/// acquired. The deadline is a local timer's event: no answer, and no server, is needed for it. What takes long
+/// there holds up no other lease, as long as fewer than 64 stop callbacks and 64 on_lost go on in one Client.
 ///
 /// A Client that ends before its guards renews them no more: they are lost at their deadline, which is then signalled
 /// by held(), ensure_held() or stop_token(), on the thread that calls it. Release still works.
@@ -31,7 +31,8 @@ inline namespace v0 {
 /// releasing and destroying may not overlap with any other call. In a forked child nothing is held.
 class [[nodiscard]] REDLEASE_EXPORT LeaseGuard {
  public:
-  /// Waits for up to LeaseOptions::wait. Throws AcquireError unless acquired, std::invalid_argument for flawed options.
+  /// Waits for up to LeaseOptions::wait. Throws AcquireError unless acquired, std::invalid_argument for flawed options,
+  /// std::system_error if there can be no thread that keeps it (it is then given back), as the others below do.
   [[nodiscard]] LeaseGuard(Client&, const LeaseKey&, const LeaseOptions& = {}, std::stop_token = {});
 
   /// Tries once. Busy: owns() is false, nothing is thrown. Otherwise as above. A template, so that {} stays

@@ -57,7 +57,7 @@ struct TlsOptions {
 /// How a Client reaches its server. A value outside its bounds is std::invalid_argument from Client's constructor.
 struct ClientOptions {
   std::size_t max_connections{16};  ///< for commands, per server; 1 to 65,535
-  std::size_t max_inboxes{64};      ///< wake-up connections; waiters beyond share one; no effect yet
+  std::size_t max_inboxes{64};      ///< wake-up connections; waiters beyond share one
   std::string name{"redlease"};     ///< CLIENT SETNAME: printable, no spaces; empty: none is set
   std::string key_prefix{};         ///< put before every name; up to 511 bytes
   double drift{0.01};               ///< the holder counts ttl less ttl * drift + 2 ms; in [0, 0.5)

@@ -11,7 +11,9 @@ namespace {
 
 constexpr Millis settle{2};     // the server counts whole milliseconds, and a key is gone only after its last
 constexpr Millis spread{10};    // so that those who wait for the same end do not come together
-constexpr Millis in_turn{20};   // for each that is ahead: the first asks first
+constexpr Millis in_turn{5};    // for each that is ahead, since the first ones may be dead; whoever asks, the first
+constexpr Millis far_back{20};  // that lives gets it. And for each beyond so many:
+constexpr LeaseClock::rep in_front{16};
 constexpr int once_more{6};     // heartbeats until an inbox is tried for again that could not be had for one
 constexpr Millis last_try{20};  // before the end: room for its answer, so that "busy" is known and not in doubt
 
@@ -87,7 +89,10 @@ void WaitPlan::saw_queued(Deadline now, const Place& place) noexcept {
   const auto no_later = [&](LeaseClock::duration than) { pause = std::min(pause, than); };
   const auto turns = static_cast<LeaseClock::rep>(std::min<std::size_t>(place.ahead, 10'000));
   if (place.remaining) {
-    no_later(std::clamp(*place.remaining, Millis{0}, heartbeat_) + settle + turns * in_turn + jitter(spread));
+    const auto near = std::min(turns, in_front);
+    const auto turn = near * in_turn + (turns - near) * far_back;
+    no_later(std::clamp(*place.remaining, Millis{0}, heartbeat_) + settle + turn + jitter(spread));
+    if (*place.remaining <= Millis{0}) no_later(settle + jitter(spread));  // free, and too many dead were in front
   }
   // Nobody wakes us: a foreign holder does not know us, and a turn that is kept for us is not announced.
   if (place.foreign) no_later((turns + 1) * (Millis(20) + jitter(Millis(80))));

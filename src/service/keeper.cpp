@@ -88,13 +88,17 @@ bool Keeper::withdraw(Orphan orphan) noexcept {
 }
 
 void Keeper::notice(Kept& kept) noexcept {
-  Outbox out;
-  {
-    const MutexLock lock(mutex_);
-    if (!closed_) return;
-    while (kept.plan.signal().at <= clock_.now()) signal(kept, out);  // to stop, and that it is lost
+  try {
+    Outbox out;
+    {
+      const MutexLock lock(mutex_);
+      if (!closed_) return;
+      while (kept.plan.signal().at <= clock_.now()) signal(kept, out);  // to stop, and that it is lost
+    }
+    for (const auto& call : out.calls) call.function();
+  } catch (const std::bad_alloc&) {
+    // Untold, as there is no memory to tell with.
   }
-  for (const auto& call : out.calls) call();
 }
 
 void Keeper::close() noexcept {
@@ -203,11 +207,11 @@ bool Keeper::over() {
 }
 
 void Keeper::deliver(Outbox& out) noexcept {
-  for (auto& call : out.calls) {
+  for (const Notifier::Call& call : out.calls) {
     try {
       notifier_.post(call);
     } catch (...) {
-      call();  // no thread can be had: better here than not at all
+      call.function();  // no thread can be had: better here than not at all
     }
   }
   out.calls.clear();
@@ -235,11 +239,12 @@ void Keeper::adopt(Orphan orphan, Deadline first, Outbox& out) {
   if (dropped) give_up(*dropped, Errc::unknown_outcome, "too many others were to be withdrawn", out);
 }
 
-void Keeper::give_up(const Orphan& orphan, Errc code, std::string why, Outbox& out) {
+void Keeper::give_up(const Orphan& orphan, Errc code, std::string_view why, Outbox& out) {
+  if (!observer_) return;
   tell(out, &Observer::orphan_withdrawn, orphan.key, {},
-       std::make_shared<const Error>(
-           Error{code, concat({"what a lost call may have left of ", quoted(orphan.key), " at ", store_->server(),
-                               " was not withdrawn: ", why, ". It ends with its ttl at the latest"})}));
+       std::make_shared<const Error>(Error{
+           code, concat({"what a lost call or a lost lease may have left of ", quoted(orphan.key), " at ",
+                         store_->server(), " was not withdrawn: ", why, ". It ends with its ttl at the latest"})}));
 }
 
 }  // namespace v0

@@ -70,8 +70,8 @@ struct Kept {
 // when there has been nothing to do for a while. Thread-safe.
 //
 // What is due goes out together, the one that is lost first in front. Nothing that the thread does waits for a server
-// longer than until the next loss is due; connecting has a thread of its own. The program's functions are called on
-// the Notifier's threads, an Observer's on this one.
+// longer than until the next loss is due, or 20 ms for a store without an Upkeep of its own; connecting has a thread of
+// its own. The program's functions are called on the Notifier's threads, an Observer's on this one.
 class Keeper {
  public:
   // `prefix`: how much of a key is not part of its name.
@@ -91,7 +91,8 @@ class Keeper {
   // A token that stops when the lease is lost or about to be.
   std::stop_token stop_token(Kept&) noexcept;
 
-  // For when it is closed and nobody watches any more: signals on this thread what is due.
+  // For whoever has seen the deadline pass. Behind it that deadline stays as it is, also if a renewal was answered in
+  // the same instant. If it is closed and nobody watches any more: signals on this thread what is due.
   void notice(Kept&) noexcept;
 
   // Withdraws it in the background. False if that cannot be.
@@ -110,7 +111,7 @@ class Keeper {
   };
   struct Outbox {
     std::vector<Tale> tales;
-    std::vector<std::function<void()>> calls;
+    std::vector<Notifier::Call> calls;
   };
   // Where a lease waits: by a node in timers_ or in due_, or without one for an answer.
   enum class Where : std::uint8_t { timers, due, away };
@@ -130,7 +131,7 @@ class Keeper {
   void tell(Outbox&, void (Observer::*)(const Event&) noexcept, const std::string& key, const Event&,
             std::shared_ptr<const Error> = {}) noexcept;  // key: with the prefix
   void adopt(Orphan, Deadline first, Outbox&) REDLEASE_REQUIRES(mutex_);
-  void give_up(const Orphan&, Errc, std::string why, Outbox&);
+  void give_up(const Orphan&, Errc, std::string_view why, Outbox&);
 
   // One round of the thread, in keeper_step.cpp: what is new, what the time has brought, what is to be sent.
   Deadline step(const Upkeep::News&, Outbox&) REDLEASE_REQUIRES(mutex_);
@@ -140,8 +141,9 @@ class Keeper {
   void fire(Deadline now, Outbox&) REDLEASE_REQUIRES(mutex_);
   std::span<const TimerHeap::Node> take_turn(std::span<TimerHeap::Node> room, Deadline until) REDLEASE_REQUIRES(mutex_);
   bool send(Kept&, Deadline now) REDLEASE_REQUIRES(mutex_);
-  void send_due(Deadline now) REDLEASE_REQUIRES(mutex_);
+  void send_due(Deadline now, Deadline real_now) REDLEASE_REQUIRES(mutex_);
   void signal(Kept&, Outbox&) REDLEASE_REQUIRES(mutex_);
+  void ask_to_stop(Kept&, Outbox&) REDLEASE_REQUIRES(mutex_);
   void lose(Kept&, LossCause, Outbox&) REDLEASE_REQUIRES(mutex_);
   void schedule(const Kept&) REDLEASE_REQUIRES(mutex_);
   void schedule(const Kept&, Deadline) REDLEASE_REQUIRES(mutex_);

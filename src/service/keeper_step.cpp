@@ -16,6 +16,10 @@ constexpr std::uint64_t of_orphan = std::uint64_t{1} << 63;
 
 constexpr Millis near_the_end{50};
 
+// So many calls are handed on at a time, since whoever waits for the mutex should not wait for all that is lost at
+// once.
+constexpr std::size_t most_calls = 256;
+
 std::uint64_t ticket_of(std::uint32_t slot, std::uint32_t generation) noexcept {
   return std::uint64_t{generation} << 32 | slot;
 }
@@ -49,12 +53,14 @@ Deadline Keeper::step(const Upkeep::News& news, Outbox& out) {
   if (out_of_step_) schedule_all(out);
   if (news.no_connection) saw_no_connection(*news.no_connection, now, out);
   fire(now, out);
-  for (const Orphan& orphan : orphans_.over(LeaseClock::now())) {
+  const Deadline real_now = LeaseClock::now();
+  for (const Orphan& orphan : orphans_.over(real_now)) {
     give_up(orphan, Errc::timed_out, "the server did not answer until then", out);
   }
-  send_due(now);
+  send_due(now, real_now);
+  if (out.calls.size() >= most_calls) return Deadline::min();
   // An orphan that could not be sent waits for room or a connection, as those that are due do.
-  const Deadline orphan = orphans_.next() > LeaseClock::now() ? orphans_.next() : Deadline::max();
+  const Deadline orphan = orphans_.next() > real_now ? orphans_.next() : Deadline::max();
   return std::min({timers_.next(), due_.next(), away_alarm_, orphan, orphans_.next_over()});
 }
 
@@ -113,14 +119,14 @@ void Keeper::saw_no_connection(const Error& error, Deadline now, Outbox& out) {
 
 void Keeper::fire(Deadline now, Outbox& out) {
   look_after_away(now);
-  while (due_.next() <= now) {
+  while (due_.next() <= now && out.calls.size() < most_calls) {
     Kept* kept = awake(due_.top(), Where::due);
     due_.pop();
     if (kept != nullptr) signal(*kept, out);
   }
   LeaseClock::duration early{0};  // once one is renewed, those that soon will be go along with it
   std::array<TimerHeap::Node, 32> room;
-  for (bool more = true; more && timers_.next() <= deadline_after(now, early);) {
+  for (bool more = true; more && timers_.next() <= deadline_after(now, early) && out.calls.size() < most_calls;) {
     for (const TimerHeap::Node& node : take_turn(room, deadline_after(now, early))) {
       Kept* kept = awake(node, Where::timers);
       if (kept == nullptr) continue;
@@ -181,7 +187,7 @@ bool Keeper::send(Kept& kept, Deadline now) {
   return true;
 }
 
-void Keeper::send_due(Deadline now) {
+void Keeper::send_due(Deadline now, Deadline real_now) {
   while (!due_.empty()) {
     Kept* kept = awake(due_.top(), Where::due);
     if (kept != nullptr && !upkeep_->ready(kept->plan.op_timeout())) break;
@@ -189,7 +195,7 @@ void Keeper::send_due(Deadline now) {
     if (kept == nullptr) continue;
     (void)send(*kept, now);
   }
-  orphans_.send_due(LeaseClock::now(), [&](std::uint64_t ticket, const Orphan& orphan, std::uint32_t number) {
+  orphans_.send_due(real_now, [&](std::uint64_t ticket, const Orphan& orphan, std::uint32_t number) {
     if (!upkeep_->ready(orphan.op_timeout)) return false;
     upkeep_->add({.verb = Upkeep::Verb::release,
                   .key = orphan.key,
@@ -209,19 +215,28 @@ void Keeper::signal(Kept& kept, Outbox& out) {
     lose(kept, kept.plan.loss().value_or(LossCause::deadline), out);
     return;
   }
-  out.calls.emplace_back([stop = kept.stop]() mutable { stop.request_stop(); });
+  ask_to_stop(kept, out);
   kept.plan.asked();
-  kept.stopped = true;
   schedule(kept);
+}
+
+void Keeper::ask_to_stop(Kept& kept, Outbox& out) {
+  if (kept.stop.stop_possible() && !kept.stop.stop_requested()) {
+    out.calls.push_back({[stop = kept.stop]() mutable { stop.request_stop(); }, Notifier::Kind::stop});
+  }
+  kept.stopped = true;
 }
 
 void Keeper::lose(Kept& kept, LossCause cause, Outbox& out) {
   const Deadline now = clock_.now();
-  out.calls.emplace_back([stop = kept.stop, call = kept.call, cause]() mutable {
-    stop.request_stop();
-    if (call) call->run(cause);
-  });
-  kept.stopped = true;
+  ask_to_stop(kept, out);
+  if (kept.call) {
+    out.calls.push_back({[stop = kept.stop, call = kept.call, cause]() mutable {
+                           stop.request_stop();  // first, whichever thread comes first
+                           call->run(cause);
+                         },
+                         Notifier::Kind::on_lost});
+  }
   kept.loss.store(cause);
   tell(out, &Observer::lost, kept.key, {.held = std::min(now, kept.plan.deadline()) - kept.acquired, .loss = cause});
   if (closed_ || cause == LossCause::gone || cause == LossCause::taken) return;

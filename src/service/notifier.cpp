@@ -19,26 +19,35 @@ struct Notifier::State {
 
   std::mutex mutex;
   std::condition_variable called;
-  std::deque<std::function<void()>> calls;
+  std::deque<std::function<void()>> stops, losses;
   std::vector<std::jthread> threads, ended;
-  std::size_t idle{0};
+  std::size_t idle{0}, telling{0};  // telling: on_lost that go on
   bool closing{false};
+
+  std::deque<std::function<void()>>* next() {
+    if (!stops.empty()) return &stops;
+    return !losses.empty() && telling < most ? &losses : nullptr;
+  }
 
   void work() {
     std::unique_lock lock(mutex);
     for (;;) {
-      if (calls.empty() && !closing) {
+      if (next() == nullptr && !closing) {
         ++idle;
-        called.wait_for(lock, linger, [&] { return closing || !calls.empty(); });
+        called.wait_for(lock, linger, [&] { return closing || next() != nullptr; });
         --idle;
       }
-      if (calls.empty()) break;
-      std::function<void()> call = std::move(calls.front());
-      calls.pop_front();
+      auto* const calls = next();
+      if (calls == nullptr) break;  // what is left is for those that are telling
+      const bool tells = calls == &losses;
+      if (tells) ++telling;
+      std::function<void()> call = std::move(calls->front());
+      calls->pop_front();
       lock.unlock();
       call();
       call = nullptr;
       lock.lock();
+      if (tells) --telling;
     }
     const auto self = std::find_if(threads.begin(), threads.end(),
                                    [](const auto& t) { return t.get_id() == std::this_thread::get_id(); });
@@ -50,23 +59,24 @@ struct Notifier::State {
 
 Notifier::Notifier() : state_(std::make_shared<State>()) {}
 
-void Notifier::post(std::function<void()> call) {
+void Notifier::post(Call call) {
   State& s = *state_;
   const std::scoped_lock lock(s.mutex);
   s.ended.clear();  // they have nothing more to do: joining them does not wait
-  s.calls.push_back(std::move(call));
-  if (s.idle >= s.calls.size()) {
+  auto& calls = call.kind == Kind::stop ? s.stops : s.losses;
+  calls.push_back(std::move(call.function));
+  if (s.idle >= s.stops.size() + s.losses.size()) {
     s.called.notify_one();
     return;
   }
-  if (s.threads.size() >= most_threads) return;
+  if (s.threads.size() >= 2 * most || (call.kind == Kind::on_lost && s.telling >= most)) return;
   try {
     s.ended.reserve(s.threads.size() + 1);  // so that a thread's end never fails
     s.threads.reserve(s.threads.size() + 1);
     s.threads.push_back(start_thread("redlease-notify", [state = state_] { state->work(); }));
   } catch (...) {
     if (!s.threads.empty()) return;  // it has to wait for those that there are
-    s.calls.pop_back();
+    calls.pop_back();
     throw;
   }
 }

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -6,10 +8,17 @@ namespace redlease {
 inline namespace v0 {
 
 // Calls the program's own functions on threads of their own, so that a slow one holds up nobody: as many threads as
-// there are calls going on, up to most_threads, and none when nothing was called for a while. Thread-safe.
+// there are calls going on, within bounds, and none when nothing was called for a while. Thread-safe.
 class Notifier {
  public:
-  static constexpr int most_threads = 64;
+  // Work is stopped before anybody is told that it had to be. `most` on_lost go on at once, which leaves as many
+  // threads to what stops work.
+  enum class Kind : std::uint8_t { stop, on_lost };
+  static constexpr std::size_t most = 64;
+  struct Call {
+    std::function<void()> function;
+    Kind kind;
+  };
 
   Notifier();
   Notifier(const Notifier&) = delete;
@@ -17,7 +26,7 @@ class Notifier {
   ~Notifier() { close(); }
 
   // Calls it soon. Throws std::bad_alloc, or std::system_error if there is no thread and none can be started.
-  void post(std::function<void()> call);
+  void post(Call);
 
   // Waits until everything posted was called. From inside a call: until everything else was.
   void close() noexcept;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <stop_token>
+#include <system_error>
 #include <utility>
 
 #include "concat.hpp"
@@ -68,7 +69,14 @@ const std::string* Subscription::next(const Limits& limits, Seat::Silence& silen
   std::optional<std::stop_callback<std::function<void()>>> wake;
   const bool stoppable = limits.stop.stop_possible();
   if (stoppable && connection_) {
-    if (!bell_) bell_.emplace();
+    try {
+      if (!bell_) bell_.emplace();
+    } catch (const std::system_error& error) {  // out of descriptors: as good as no inbox
+      error_ = {Errc::connection_closed, concat({"no descriptor to wait with: ", error.what()})};
+      connection_.reset();
+      silence = Seat::Silence::inbox_lost;
+      return nullptr;
+    }
     bell_->silence();
     wake.emplace(limits.stop, [&bell = *bell_] { bell.ring(); });
   }

@@ -72,7 +72,8 @@ std::unique_ptr<Inbox> Inboxes::fresh(const std::string& token) {
     const MutexLock lock(mutex_);
     if (own_ < bound_) {
       auto own = std::make_unique<OwnInbox>(endpoint_, observer_);
-      idle_.reserve(++own_);  // so that giving back never allocates
+      idle_.reserve(own_ + 1);  // so that giving back never allocates
+      ++own_;
       return own;
     }
     if (!shared_) shared_ = std::make_shared<SharedInbox>(endpoint_, observer_);
@@ -92,7 +93,7 @@ void Inboxes::give_back(std::unique_ptr<Inbox> inbox, bool clean) noexcept {
     try {
       sweeper_ = start_thread("redlease-sweep", [this](const std::stop_token& stop) { sweep(stop); });
       sweeping_ = true;
-    } catch (const std::system_error&) {
+    } catch (...) {
       clean = false;  // nobody would close it
     }
   }

@@ -1,7 +1,7 @@
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -19,18 +19,20 @@ constexpr bool has_hash_tag(std::string_view key) noexcept {
   return close != std::string_view::npos && close > open + 1;
 }
 
-// A helper key of a lease, in its slot, written to `to`; its end. Two forms, told apart by the byte before the suffix:
-// with one, lease `x` and lease `x:{x}` would share theirs.
-constexpr char* put_helper_name(char* to, std::string_view key, std::string_view suffix) noexcept {
-  const auto put = [&](std::string_view text) { to = std::copy(text.begin(), text.end(), to); };
-  put(key);
-  put(":");
-  if (!has_hash_tag(key)) {
-    put("{");
-    put(key);
-    put("}");
-  }
-  put(suffix);
+inline char* put(char* to, std::string_view text) noexcept {
+  std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
+// What a lease's helper keys begin with, in its slot, written to `to`; its end. Two forms, told apart by the byte
+// before the suffix: with one, lease `x` and lease `x:{x}` would share theirs.
+inline char* put_helper_stem(char* to, std::string_view key) noexcept {
+  to = put(to, key);
+  *to++ = ':';
+  if (has_hash_tag(key)) return to;
+  *to++ = '{';
+  to = put(to, key);
+  *to++ = '}';
   return to;
 }
 
@@ -38,7 +40,7 @@ constexpr std::size_t helper_name_room(std::size_t key_size) noexcept { return 2
 
 inline std::string helper_name(std::string_view key, std::string_view suffix) {
   std::string name(helper_name_room(key.size()), '\0');
-  name.resize(static_cast<std::size_t>(put_helper_name(name.data(), key, suffix) - name.data()));
+  name.resize(static_cast<std::size_t>(put(put_helper_stem(name.data(), key), suffix) - name.data()));
   return name;
 }
 
@@ -51,14 +53,19 @@ class HelperNames {
       more_.resize(3 * helper_name_room(key.size()));
       to = more_.data();
     }
-    const auto name = [&](std::string_view suffix) {
-      char* const from = to;
-      to = put_helper_name(to, key, suffix);
+    const std::string_view stem(to, static_cast<std::size_t>(put_helper_stem(to, key) - to));
+    to += stem.size();
+    const auto name = [&](char* from, std::string_view suffix) {
+      to = put(to, suffix);
       return std::string_view(from, static_cast<std::size_t>(to - from));
     };
-    meta_ = name(meta_suffix);
-    queue_ = name(queue_suffix);
-    seen_ = name(seen_suffix);
+    meta_ = name(to - stem.size(), meta_suffix);
+    char* next = to;
+    to = put(to, stem);
+    queue_ = name(next, queue_suffix);
+    next = to;
+    to = put(to, stem);
+    seen_ = name(next, seen_suffix);
   }
   HelperNames(const HelperNames&) = delete;
   HelperNames& operator=(const HelperNames&) = delete;

@@ -53,8 +53,9 @@ void place(RedisCalls::Attempt& busy, const Reply& reply, Deadline sent) {
 
 // What an acquire's answer says first, if it is one.
 std::optional<long long> acquire_code(const Reply& reply) noexcept {
-  for (const auto& [code, shape] :
-       {std::pair(1, "itt"), std::pair(0, "iit"), std::pair(0, "iittiti"), std::pair(-1, "it"), std::pair(-3, "i")}) {
+  using Form = std::pair<int, std::string_view>;
+  static constexpr std::array forms{Form{1, "itt"}, Form{0, "iit"}, Form{0, "iittiti"}, Form{-1, "it"}, Form{-3, "i"}};
+  for (const auto& [code, shape] : forms) {
     if (has_shape(reply, shape) && reply.items[0].integer == code) return code;
   }
   return std::nullopt;
@@ -99,14 +100,13 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     const Deadline spent_by =
         server_now ? deadline_after(limits.deadline, not_after_slack + connection.server_time_error(before))
                    : Deadline::max();
-    std::array<std::string_view, 15> words{request.key, names.meta(), names.queue(), names.seen(), request.token,
+    std::array<std::string_view, 14> words{request.key, names.meta(), names.queue(), names.seen(), request.token,
                                            ttl,         not_after,    floor,         who};
     std::size_t size = 9;
     if (waiter != nullptr) {
       for (const auto word : {waiter->how, waiter->member, waiter->arrival, waiter->lifetime, waiter->inbox}) {
         words.at(size++) = word;
       }
-      if (!waiter->former.empty()) words.at(size++) = waiter->former;
     }
     ScriptAnswer answer =
         redlease::run(connection, {Scripts::acquire, 4, std::span(words).first(size)}, limits, clock_);
@@ -120,14 +120,15 @@ RedisCalls::Attempt RedisCalls::attempt(Connection& connection, const AcquireReq
     }
     const Reply& reply = *answer.reply;
     const auto code = acquire_code(reply);
-    if (!code || (*code == 1 && to_number(reply.items[1].text) <= 0)) {
+    const std::int64_t fence = code == 1 ? to_number(reply.items[1].text) : 1;
+    if (!code || fence <= 0) {
       not_understood(answer, connection);
       return {Doubtful{nullptr, doubt_of(std::move(answer.error))}, spent_by};
     }
     switch (*code) {
       case 1:
         connection.saw_server_time(before, LeaseClock::now(), to_number(reply.items[2].text));
-        return {Granted{static_cast<FencingToken>(to_number(reply.items[1].text)), answer.sent}, spent_by};
+        return {Granted{static_cast<FencingToken>(fence), answer.sent}, spent_by};
       case 0: {
         Attempt busy{busy_of(reply), spent_by};
         if (reply.elements == 7) {

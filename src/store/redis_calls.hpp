@@ -69,7 +69,6 @@ class RedisCalls {
   // What a waiter adds to an acquire: see Scripts::acquire.
   struct Waiter {
     std::string_view how, member, arrival, lifetime, inbox;
-    std::string_view former{};  // its member of before, if that was another
   };
   struct Attempt {
     Acquisition outcome;  // Doubtful without a doubt: the caller makes it, over the connection

@@ -83,6 +83,10 @@ Released RedisDoubt::withdraw_behind(const Limits& limits) {
     settled_ = true;  // it is on its way
     calls_.pool().park(std::move(connection_));
   }
+  if (answer.error.code == Errc::not_a_lease) {
+    settled_ = true;
+    return {ReleaseOutcome::not_held, LossCause::taken, {}};
+  }
   const bool doubt = answer.delivery == Delivery::in_doubt;
   return {
       doubt ? ReleaseOutcome::unknown : ReleaseOutcome::unavailable, {}, error_of("withdraw", key_, std::move(answer))};

@@ -44,18 +44,16 @@ void RedisSeat::saw_unanswered(std::unique_ptr<Connection> connection, Deadline 
   owing_.reset();
 }
 
-void RedisSeat::write_member(Ask how, std::string_view lifetime) {
-  const std::string_view inbox = how == Ask::queue && inbox_ ? std::string_view(inbox_->name()) : "-";
+void RedisSeat::write_member(std::string_view lifetime) {
+  const std::string_view inbox = inbox_ ? std::string_view(inbox_->name()) : "-";
   const Decimal ttl(request_.ttl.count());
   const Decimal floor(request_.floor ? static_cast<std::int64_t>(*request_.floor) : 0);
-  std::string member;
+  member_.clear();
   for (const std::string_view part : {std::string_view(token_.str()), std::string_view(ttl), lifetime,
                                       std::string_view(floor), inbox, request_.holder}) {
-    member.append(part).append(" ");
+    member_.append(part).append(" ");
   }
-  member.append(request_.label);
-  if (member == member_) return;
-  former_ = std::exchange(member_, std::move(member));
+  member_.append(request_.label);
 }
 
 RedisCalls::Attempt RedisSeat::attempt(Ask how, Millis lifetime_ms, const Limits& limits) {
@@ -63,15 +61,14 @@ RedisCalls::Attempt RedisSeat::attempt(Ask how, Millis lifetime_ms, const Limits
   const Decimal arrival(arrival_);
   if (how == Ask::queue || how == Ask::reserve) {
     in_queue_ = true;
-    write_member(how, lifetime);
+    write_member(lifetime);
   }
   const bool hears = how == Ask::queue && inbox_;
   const RedisCalls::Waiter waiter{.how = how == Ask::last ? "l" : "q",
                                   .member = member_,
                                   .arrival = arrival,
                                   .lifetime = lifetime,
-                                  .inbox = hears ? std::string_view(inbox_->name()) : "-",
-                                  .former = former_};
+                                  .inbox = hears ? std::string_view(inbox_->name()) : "-"};
   const RedisCalls::Waiter* const as = how == Ask::once ? nullptr : &waiter;
   if (!owed()) {
     RedisCalls::Attempt attempt = calls_.attempt(request_, limits, as);
@@ -97,6 +94,7 @@ Seat::Answer RedisSeat::ask(Ask how, Millis lifetime, const Limits& limits) {
   inboxes_.refused(about("acquire", request_.key, std::get<Error>(std::move(attempt.outcome))));
   no_queue_ = true;
   in_queue_ = false;
+  member_.clear();  // there is no place to be left
   return settled(this->attempt(Ask::once, lifetime, limits));
 }
 

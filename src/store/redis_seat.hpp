@@ -34,7 +34,7 @@ class RedisSeat final : public Seat {
 
  private:
   RedisCalls::Attempt attempt(Ask, Millis lifetime, const Limits&);
-  void write_member(Ask, std::string_view lifetime);
+  void write_member(std::string_view lifetime);
   bool owed() noexcept;
   void saw_unanswered(std::unique_ptr<Connection>, Deadline spent_by) noexcept;
   Answer settled(RedisCalls::Attempt);
@@ -43,8 +43,7 @@ class RedisSeat final : public Seat {
   Inboxes& inboxes_;
   AcquireRequest request_;
   const OwnerToken token_{OwnerToken::generate()};
-  std::string member_;  // of the queue
-  std::string former_;  // what it was before the inbox came or went
+  std::string member_;  // of the queue; names the inbox, once there is one
   std::int64_t arrival_{0};
   std::unique_ptr<Inbox> inbox_;
   bool hears_{inbox_ != nullptr};         // it is connected, as far as we know

@@ -54,7 +54,6 @@ void RedisUpkeep::connect(LeaseClock::duration limit) {
     return;
   }
   if (now < connect_at_) return;
-  connecting_ = true;
   cut_short_ = false;
   dialled_at_ = now;
   enough_at_ = deadline_after(now, limit);
@@ -63,6 +62,7 @@ void RedisUpkeep::connect(LeaseClock::duration limit) {
   } catch (const std::system_error& error) {
     opened({{Errc::connect_failed, concat({"no thread to connect to ", endpoint_.display, " on: ", error.what()})}});
   }
+  connecting_ = true;  // behind all that throws
 }
 
 void RedisUpkeep::dial(LeaseClock::duration limit, const std::stop_token& stop) noexcept {
@@ -117,10 +117,11 @@ void RedisUpkeep::add(const Task& task) {
     } else {
       append(ReleaseCall(task.key, task.token, task.place));
     }
-    const Deadline limit = deadline_after(now_, task.op_timeout);
-    added_.push_back(
-        {task.ticket, task.number, task.verb, {}, limit, static_cast<std::uint32_t>(frame_.size() - before)});
-    next_limit_ = std::min(next_limit_, limit);
+    added_.push_back({.ticket = task.ticket,
+                      .op_timeout = task.op_timeout,
+                      .number = task.number,
+                      .size = static_cast<std::uint32_t>(frame_.size() - before),
+                      .verb = task.verb});
   } catch (const std::bad_alloc&) {
     frame_.resize(before);  // what stands there without a note would shift all answers behind it
     throw;
@@ -129,12 +130,16 @@ void RedisUpkeep::add(const Task& task) {
 
 void RedisUpkeep::flush(const Limits& limits) {
   if (added_.empty()) return;
-  if (!pipe_) pipe_.emplace(nullptr);  // lost meanwhile
   const Deadline at = clock_.now();
-  for (Sent& sent : added_) sent.at = at;
+  const Deadline now = LeaseClock::now();
+  for (Sent& sent : added_) {
+    sent.at = at;
+    sent.limit = deadline_after(now, sent.op_timeout);
+    next_limit_ = std::min(next_limit_, sent.limit);
+  }
   pipe_->sent.insert(pipe_->sent.end(), added_.begin(), added_.end());  // all or none
   for (const Sent& sent : added_) pipe_->size += sent.size;
-  const bool left = pipe_->connection && pipe_->connection->send(frame_, limits, added_.size());
+  const bool left = pipe_->connection->send(frame_, limits, added_.size());
   added_.clear();
   frame_.clear();
   if (!left) {
@@ -193,9 +198,10 @@ void RedisUpkeep::tell_late() {
 bool RedisUpkeep::Pipe::read(RedisUpkeep& upkeep) {
   if (sent.empty()) return connection->quiet();
   while (connection->next_owed() != nullptr) {
-    size -= sent.front().size;
-    upkeep.answers_.push_back(upkeep.answer_to(sent.front(), *connection));
-    sent.pop_front();
+    const Sent answered = sent.front();
+    sent.pop_front();  // before anything can throw: the next reply must not be taken for this one's
+    size -= answered.size;
+    upkeep.answers_.push_back(upkeep.answer_to(answered, *connection));
   }
   if (connection->dead()) lose(upkeep);
   return !connection->dead();
@@ -206,7 +212,7 @@ void RedisUpkeep::Pipe::lose(RedisUpkeep& upkeep) {
     if (script == Known::asked) script = Known::no;
   }
   if (sent.empty()) return;
-  Error why = connection && connection->dead() ? connection->error() : Error{};
+  Error why = connection->dead() ? connection->error() : Error{};
   if (!why.code) why.detail = concat({upkeep.endpoint_.display, " did not answer within the limit"});
   why.code = Errc::unknown_outcome;
   why.detail += ". The request left and no answer came: it may have been executed";

@@ -31,18 +31,18 @@ class RedisUpkeep final : public Upkeep {
  private:
   struct Sent {
     std::uint64_t ticket;
-    std::uint32_t number;
+    LeaseClock::duration op_timeout;
+    Deadline at{};     // by the store's clock
+    Deadline limit{};  // when it should have been answered
+    std::uint32_t number, size;
     Verb verb;
-    Deadline at;     // by the store's clock
-    Deadline limit;  // when it should have been answered
-    std::uint32_t size;
     bool late{false};  // and was told to be
   };
   // A connection and what was sent on it and not answered yet, in order.
   struct Pipe {
     explicit Pipe(std::unique_ptr<Connection> of) noexcept : connection(std::move(of)) {}
 
-    std::unique_ptr<Connection> connection;  // null: lost
+    std::unique_ptr<Connection> connection;
     std::deque<Sent> sent;
     std::size_t size = 0;  // of all that was sent and not answered
 

@@ -24,8 +24,9 @@ Error refused_within(const Reply& reply, const std::string& server) {
   const std::string& command = reply.items[1].text;
   const std::string& text = reply.items[2].text;
   const Errc code = classify_refusal(text);
-  std::string detail = concat({server, " refused ", command, " ", quoted(reply.items[3].text), " inside the script (",
-                               text, "); nothing was granted, changed or given back"});
+  std::string detail = concat(
+      {server, " refused ", command, " ", quoted(reply.items[3].text), " inside the script (", text,
+       command == "ZREM" ? "); a place in the queue may be left" : "); nothing was granted, changed or given back"});
   return advised({code, std::move(detail)}, text);
 }
 

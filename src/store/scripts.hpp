@@ -65,21 +65,36 @@ local s=pcall('SET',M,fs..' '..tok..' '..nows..' '..who,'PX',px)
 if s.err then return {-2,'SET',s.err,M} end
 )";
 
+// leave(Q, W, member) takes a waiter out of the queue, in whichever form it stands there, and answers the refusal if
+// there is one: what is left behind would be granted the lease. At a key of another type nobody waits. Needs tok.
+inline constexpr std::string_view leave =
+    R"(local function bare(mem) return (string.gsub(mem,'^(%S+ %d+ %d+ %d+) %S+','%1 -')) end
+local function leave(Q,W,mem)
+local z=pcall('ZREM',Q,mem,bare(mem))
+if type(z)=='table' and not string.find(z.err,'^WRONGTYPE') then return {-2,'ZREM',z.err,Q} end
+pcall('HDEL',W,tok)
+end
+)";
+
 // `how` is nil for a try. For waiters it is 'q' (a place in the queue) or 'l' (leave it), and place(remaining, holder,
 // now, nows) is what they are answered when another holds the lease. ARGV: member, arrival (0: now), lifetime in ms,
-// inbox (-: none), and the member of before if that was another: one token has one place.
+// inbox (-: none). One token has one place: without an inbox the member stands in the queue with "-" for it, with one
+// as it is, and never in both forms.
 inline constexpr std::string_view acquire_place = R"(local how=ARGV[6]
 local place
 if how then place=function(p,who,now,nows)
 local Q,W,mem,arr,life,box=KEYS[3],KEYS[4],ARGV[7],ARGV[8],ARGV[9],ARGV[10]
-if ARGV[11] then pcall('ZREM',Q,ARGV[11]) end
 if how=='l' then
-pcall('ZREM',Q,mem)
-pcall('HDEL',W,tok)
-return {0,p,who}
+return leave(Q,W,mem) or {0,p,who}
 end
+local other=bare(mem)
+if box=='-' then mem,other=other,mem end
 local z=pcall('ZADD',Q,'NX',arr=='0' and nows or arr,mem)
 if type(z)=='table' then return {-2,'ZADD',z.err,Q} end
+if other~=mem then
+local r=pcall('ZREM',Q,other)
+if type(r)=='table' then return {-2,'ZREM',r.err,Q} end
+end
 local x=pcall('PEXPIRE',Q,3600000)
 if type(x)=='table' then pcall('ZREM',Q,mem) return {-2,'PEXPIRE',x.err,Q} end
 if arr=='0' then
@@ -132,11 +147,11 @@ local Q,W=KEYS[3],KEYS[4]
 )";
 
 // Hands K over to the first in the queue who can be told, or for whom it is kept until he asks: got=1, and hpx and hwho
-// are the new holder's. Those who are dead or cannot hear are passed over, at most 64 a call: then left is nil. The
+// are the new holder's. Those who are dead or cannot hear are passed over, at most 512 a call: then left is nil. The
 // fence of the new holder stands in M before K is his, and only then is he told; mute: that was refused. Needs Q and W,
 // and in the middle what is to be done before an entry is judged; one of the caller's own token is dropped.
 inline constexpr std::string_view over = R"(local got,hpx,hwho,left,mute
-for i=1,64 do
+for i=1,512 do
 local e=pcall('ZPOPMIN',Q)
 local h=e[1]
 if not h then left=0 break end
@@ -188,8 +203,8 @@ if how then return place(0,'',now,nows) end
 return {0,0,''}
 end
 if how then
-pcall('ZREM',Q,ARGV[7])
-pcall('HDEL',W,tok)
+local z=leave(Q,W,ARGV[7])
+if z then return z end
 end
 end
 end
@@ -235,7 +250,9 @@ inline constexpr std::string_view adopt_end = R"(return {1,fs}
 
 inline constexpr std::string_view release_head = R"(local K,M,Q,W,tok=KEYS[1],KEYS[2],KEYS[3],KEYS[4],ARGV[1]
 local pcall=redis.pcall
-local cur=pcall('GET',K)
+)";
+
+inline constexpr std::string_view release_mine = R"(local cur=pcall('GET',K)
 local said=1
 if cur==tok then
 local m,t,now,nows
@@ -261,8 +278,8 @@ end
 
 inline constexpr std::string_view release_end = R"(end
 if ARGV[2] then
-pcall('ZREM',Q,ARGV[2])
-pcall('HDEL',W,tok)
+local z=leave(Q,W,ARGV[2])
+if z then return z end
 end
 if cur==tok then return said end
 if type(cur)=='table' then return {-2,'GET',cur.err,K} end
@@ -323,10 +340,10 @@ struct Scripts {
   // (heard: 1 the inbox can be reached, 0 it cannot, -1 the server does not tell) · {-1, now} too late, nothing done ·
   // {-3} no fence left
   static constexpr Script acquire{
-      lua::Joined<lua::head, lua::acquire_place, lua::acquire_busy, lua::look, lua::acquire_mine, lua::lengthen,
-                  lua::if_remembered, lua::acquire_mine_end, lua::over, lua::acquire_own_turn, lua::over_if_alive,
-                  lua::fence, lua::over_grant, lua::acquire_over_end, lua::fence, lua::remember_fence,
-                  lua::acquire_set>::view};
+      lua::Joined<lua::head, lua::leave, lua::acquire_place, lua::acquire_busy, lua::look, lua::acquire_mine,
+                  lua::lengthen, lua::if_remembered, lua::acquire_mine_end, lua::over, lua::acquire_own_turn,
+                  lua::over_if_alive, lua::fence, lua::over_grant, lua::acquire_over_end, lua::fence,
+                  lua::remember_fence, lua::acquire_set>::view};
   // KEYS: lease. ARGV: token, ttl. 1 renewed · 0 gone · -1 taken
   static constexpr Script renew{lua::Joined<lua::if_mine, lua::renew, lua::not_mine>::view};
   // KEYS: lease, meta. ARGV: token, ttl. {1, fence} renewed · {0} gone · {-1} taken · {-3} no fence left
@@ -335,8 +352,8 @@ struct Scripts {
   // ARGV: token; of a waiter also its member of the queue, which it leaves. 1 released · 2 released, and the
   // next in the queue could not be told · 0 gone · -1 taken
   static constexpr Script release{
-      lua::Joined<lua::release_head, lua::over, lua::release_over_begin, lua::over_if_alive, lua::fence,
-                  lua::over_grant, lua::release_over_end, lua::release_end>::view};
+      lua::Joined<lua::release_head, lua::leave, lua::release_mine, lua::over, lua::release_over_begin,
+                  lua::over_if_alive, lua::fence, lua::over_grant, lua::release_over_end, lua::release_end>::view};
   // {held, pttl, fence, since, now, holder and label, waiters, {member, arrival, …} of the first 100}
   static constexpr Script inspect{lua::Joined<lua::head, lua::look, lua::inspect>::view};
   // 1, or 2 as above, removed · 0 nothing there · {-4, size} the value is no token

@@ -1,8 +1,10 @@
 #include "store/shared_inbox.hpp"
 
 #include <chrono>
+#include <system_error>
 #include <utility>
 
+#include "concat.hpp"
 #include "nap.hpp"
 #include "thread.hpp"
 
@@ -41,15 +43,20 @@ Seat::Subscribed SharedInbox::Ticket::connect(const Limits& limits) {
   all.waiting_.emplace(token_, this);
   message_.reset();
   if (!all.running_) {
-    all.thread_ = start_thread("redlease-inbox", [&all](const std::stop_token& stop) { all.run(stop); });
-    all.running_ = true;
     all.state_ = State::down;
+    try {
+      all.thread_ = start_thread("redlease-inbox", [&all](const std::stop_token& stop) { all.run(stop); });
+    } catch (const std::system_error& error) {
+      error_ = {Errc::connect_failed, concat({"no thread to listen on: ", error.what()})};
+      return Seat::Subscribed::no;
+    }
+    all.running_ = true;
   }
   const std::size_t attempts = all.attempts_;
-  while (all.state_ != State::up && all.attempts_ == attempts && !limits.stop.stop_requested() &&
+  while (all.state_ == State::down && all.attempts_ == attempts && !limits.stop.stop_requested() &&
          LeaseClock::now() < limits.deadline) {
     all.changed_.wait_for(all.mutex_, limits.stop, slice(limits.deadline), [&]() REDLEASE_REQUIRES(all.mutex_) {
-      return all.state_ == State::up || all.attempts_ != attempts;
+      return all.state_ != State::down || all.attempts_ != attempts;
     });
   }
   seen_losses_ = all.losses_;
@@ -76,7 +83,13 @@ void SharedInbox::run(const std::stop_token& stop) noexcept {
   try {
     bool up = false;
     while (!stop.stop_requested()) {
-      if (!up && !(up = connect(stop))) continue;
+      if (!up) {
+        {
+          const MutexLock lock(mutex_);
+          if (over()) return;
+        }
+        if (!(up = connect(stop))) continue;
+      }
       Seat::Silence silence{};
       if (const std::string* message = subscription_.next({deadline_in(linger), stop}, silence)) {
         deliver(*message);

@@ -1,6 +1,7 @@
 #include "redlease/wire/pool.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <optional>
@@ -21,7 +22,10 @@ struct Pool::Shelves {
   std::vector<std::unique_ptr<Connection>> idle REDLEASE_GUARDED_BY(mutex);
   std::size_t counted REDLEASE_GUARDED_BY(mutex){0};  // idle and lent
   std::size_t takers REDLEASE_GUARDED_BY(mutex){0};   // waiting
-  std::deque<std::unique_ptr<Connection>> parked REDLEASE_GUARDED_BY(mutex);
+
+  Mutex parked_mutex;  // apart, since it is held while parked connections are read
+  std::deque<std::unique_ptr<Connection>> parked REDLEASE_GUARDED_BY(parked_mutex);
+  std::atomic<bool> any_parked{false};
 };
 
 Pool::Pool(Endpoint endpoint, std::size_t bound, std::shared_ptr<Observer> observer)
@@ -36,12 +40,12 @@ Pool::Pool(Endpoint endpoint, std::size_t bound, std::shared_ptr<Observer> obser
 Pool::~Pool() = default;
 
 Result<Pool::Lent> Pool::take(const Limits& limits) {
+  reap();
   Shelves& s = *shelves_;
   for (;;) {
     std::unique_ptr<Connection> found;
     {
       const MutexLock lock(s.mutex);
-      std::erase_if(s.parked, [](const auto& parked) { return parked->settled(); });
       while (s.idle.empty() && s.counted >= bound_) {
         const Deadline now = LeaseClock::now();
         if (limits.stop.stop_requested()) {
@@ -85,6 +89,15 @@ Result<Pool::Lent> Pool::take(const Limits& limits) {
   }
 }
 
+// Closes those parked connections that have answered.
+void Pool::reap() noexcept {
+  Shelves& s = *shelves_;
+  if (!s.any_parked) return;
+  const MutexLock lock(s.parked_mutex);
+  std::erase_if(s.parked, [](const auto& parked) { return parked->settled(); });
+  s.any_parked = !s.parked.empty();
+}
+
 void Pool::give_back(std::unique_ptr<Connection> connection) noexcept {
   if (connection->broken()) {
     forget_one();
@@ -109,16 +122,19 @@ void Pool::forget_one() noexcept {
 
 void Pool::park(std::unique_ptr<Connection> connection) noexcept {
   if (!connection || connection->dead()) return;
+  reap();
   std::unique_ptr<Connection> oldest;  // closed outside the lock
-  const MutexLock lock(shelves_->mutex);
+  Shelves& s = *shelves_;
+  const MutexLock lock(s.parked_mutex);
   try {
-    shelves_->parked.push_back(std::move(connection));
+    s.parked.push_back(std::move(connection));
   } catch (...) {
     return;
   }
-  if (shelves_->parked.size() > max_parked) {
-    oldest = std::move(shelves_->parked.front());
-    shelves_->parked.pop_front();
+  s.any_parked = true;
+  if (s.parked.size() > max_parked) {
+    oldest = std::move(s.parked.front());
+    s.parked.pop_front();
   }
 }
 

@@ -2,13 +2,11 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <memory>
 #include <new>
 #include <optional>
@@ -17,6 +15,7 @@
 
 #include "concat.hpp"
 #include "mutex.hpp"
+#include "thread.hpp"
 
 namespace redlease {
 inline namespace v0 {
@@ -93,21 +92,6 @@ void look_up(Running& all, const std::shared_ptr<Pending>& pending) {
   pending->done.notify_all();
 }
 
-// The handlers of the program's signals are to run on the program's threads.
-void start_thread(Running& all, const std::shared_ptr<Pending>& pending) {
-  sigset_t every;
-  sigset_t before;
-  ::sigfillset(&every);
-  ::pthread_sigmask(SIG_SETMASK, &every, &before);
-  try {
-    std::thread([&all, pending] { look_up(all, pending); }).detach();
-  } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
 // One to wait for; null if there are too many.
 std::shared_ptr<Pending> join_or_start(const std::string& host, Lookup lookup) {
   Running& all = running();
@@ -122,7 +106,7 @@ std::shared_ptr<Pending> join_or_start(const std::string& host, Lookup lookup) {
   auto pending = std::make_shared<Pending>(host, lookup, now);
   all.lookups.push_back(pending);
   try {
-    start_thread(all, pending);
+    start_thread("redlease-dns", [&all, pending] { look_up(all, pending); }).detach();
   } catch (...) {
     all.lookups.pop_back();
     throw;

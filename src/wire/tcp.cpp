@@ -139,7 +139,7 @@ Dialled dial(const SocketAddress& to, const Limits& limits) noexcept {
 }
 
 Io SocketTransport::write(std::string_view bytes, const Limits& limits) noexcept {
-  if (const IoStatus status = over(limits); status != IoStatus::ok) return ended(0, status);
+  if (limits.stop.stop_requested()) return ended(0, IoStatus::cancelled);
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t sent = ::send(fd_.get(), bytes.data() + done, bytes.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -118,7 +118,9 @@ Error explained(const Io& end, const TlsTransport& transport, const Endpoint& en
                                        "port" +
                                            nothing);
   }
-  return failure(Errc::tls_failed, endpoint, "the handshake failed: " + end.error.message() + nothing);
+  const bool by_tls = end.error.category() == tls_category();  // if not, the network has failed, which may pass
+  return failure(by_tls ? Errc::tls_failed : Errc::connection_closed, endpoint,
+                 "the handshake failed: " + end.error.message() + nothing);
 }
 
 }  // namespace

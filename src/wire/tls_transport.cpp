@@ -122,8 +122,8 @@ Io TlsTransport::read(std::span<char> into, const Limits& limits) noexcept {
     if (result > 0) return {static_cast<std::size_t>(result), IoStatus::ok, {}};
     const int error = ::SSL_get_error(ssl_.get(), result);
     if (error != SSL_ERROR_WANT_READ) return broken(error);
-    // An answer to a KeyUpdate, say. The other end may wait for it.
-    if (const Io sent = flush(limits); sent.status != IoStatus::ok) return sent;
+    // An answer to a KeyUpdate, say. The other end may wait for it; if there is no room now, it leaves with the next.
+    if (const Io sent = flush(limits); sent.status != IoStatus::ok && sent.status != IoStatus::timed_out) return sent;
     // Records without data that always come just in time must not carry a call past its limits.
     if (const IoStatus status = over(limits); filled && status != IoStatus::ok) return {0, status, {}};
     if (const Io got = fill(limits); got.status != IoStatus::ok) return got;

@@ -65,6 +65,7 @@ class REDLEASE_EXPORT Pool {
  private:
   void give_back(std::unique_ptr<Connection>) noexcept;
   void forget_one() noexcept;
+  void reap() noexcept;
 
   const Endpoint endpoint_;
   const std::size_t bound_;

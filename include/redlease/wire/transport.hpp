@@ -36,7 +36,8 @@ class REDLEASE_EXPORT Transport {
   virtual ~Transport() = default;
 
   /// Hands over all bytes, or says how many the kernel took before it ended otherwise. With TLS `bytes` is the whole
-  /// only if every byte of the encrypted records was taken.
+  /// only if every byte of the encrypted records was taken. What the kernel takes at once may leave when the deadline
+  /// has passed: it is looked at before waiting.
   virtual Io write(std::string_view bytes, const Limits&) noexcept = 0;
 
   /// At least one byte, and as many as are there; or says why not.
@@ -51,7 +52,7 @@ class REDLEASE_EXPORT Transport {
 
 /// Connects: every address of the host in turn within the one deadline, then the TLS handshake where the endpoint asks
 /// for it. The name is resolved on a thread of its own that is left behind if it outlives the deadline. Errors:
-/// resolve_failed, connect_failed, timed_out, cancelled, tls_failed.
+/// resolve_failed, connect_failed, timed_out, cancelled, tls_failed, connection_closed (in the TLS handshake).
 REDLEASE_EXPORT Result<std::unique_ptr<Transport>> connect(const Endpoint&, const Limits&);
 
 }  // namespace v0
