@@ -45,10 +45,10 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-// EVALSHA sha 2 key meta token ttl not-after floor holder
+// EVALSHA sha 4 key meta queue seen token ttl not-after floor holder
 void move_on_not_after(std::vector<std::string>& words) {
-  if (words.size() != 10 || words[0] != "EVALSHA" || words[2] != "2" || words[7] == "0") return;
-  words[7] = std::to_string(std::stoll(words[7]) + 3'600'000'000);
+  if (words.size() != 12 || words[0] != "EVALSHA" || words[2] != "4" || words[9] == "0") return;
+  words[9] = std::to_string(std::stoll(words[9]) + 3'600'000'000);
 }
 
 std::string frame_of(const std::vector<std::string>& words) {
@@ -100,7 +100,11 @@ const std::vector<std::string>& Recording::next() noexcept {
 void Recording::replay(Raw& raw) {
   for (const std::string& frame : next()) {
     raw.send(frame);
-    raw.receive();
+    const RawReply reply = raw.receive();
+    // A request that is refused as too late costs the server less than one that is carried out, and would be no floor.
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 && reply->element[0]->integer < 0) {
+      throw std::runtime_error("what was recorded is refused when it is sent again");
+    }
   }
 }
 

@@ -65,15 +65,12 @@ local s=pcall('SET',M,fs..' '..tok..' '..nows..' '..who,'PX',px)
 if s.err then return {-2,'SET',s.err,M} end
 )";
 
-// leave(Q, W, member) takes a waiter out of the queue, in whichever form it stands there, and answers the refusal if
-// there is one: what is left behind would be granted the lease. At a key of another type nobody waits. Needs tok.
+// Takes a waiter out of the queue, in whichever form it stands there, and answers a refusal: what is left behind would
+// be granted the lease. At a key of another type nobody waits. Needs Q, W, mem and tok.
 inline constexpr std::string_view leave =
-    R"(local function bare(mem) return (string.gsub(mem,'^(%S+ %d+ %d+ %d+) %S+','%1 -')) end
-local function leave(Q,W,mem)
-local z=pcall('ZREM',Q,mem,bare(mem))
+    R"(local z=pcall('ZREM',Q,mem,(string.gsub(mem,'^(%S+ %d+ %d+ %d+) %S+','%1 -')))
 if type(z)=='table' and not string.find(z.err,'^WRONGTYPE') then return {-2,'ZREM',z.err,Q} end
 pcall('HDEL',W,tok)
-end
 )";
 
 // `how` is nil for a try. For waiters it is 'q' (a place in the queue) or 'l' (leave it), and place(remaining, holder,
@@ -81,13 +78,17 @@ end
 // inbox (-: none). One token has one place: without an inbox the member stands in the queue with "-" for it, with one
 // as it is, and never in both forms.
 inline constexpr std::string_view acquire_place = R"(local how=ARGV[6]
-local place
-if how then place=function(p,who,now,nows)
+local leave,place
+if how then
+leave=function()
+local Q,W,mem=KEYS[3],KEYS[4],ARGV[7]
+)";
+
+inline constexpr std::string_view acquire_queue = R"(end
+place=function(p,who,now,nows)
+if how=='l' then return leave() or {0,p,who} end
 local Q,W,mem,arr,life,box=KEYS[3],KEYS[4],ARGV[7],ARGV[8],ARGV[9],ARGV[10]
-if how=='l' then
-return leave(Q,W,mem) or {0,p,who}
-end
-local other=bare(mem)
+local other=string.gsub(mem,'^(%S+ %d+ %d+ %d+) %S+','%1 -')
 if box=='-' then mem,other=other,mem end
 local z=pcall('ZADD',Q,'NX',arr=='0' and nows or arr,mem)
 if type(z)=='table' then return {-2,'ZADD',z.err,Q} end
@@ -203,7 +204,7 @@ if how then return place(0,'',now,nows) end
 return {0,0,''}
 end
 if how then
-local z=leave(Q,W,ARGV[7])
+local z=leave()
 if z then return z end
 end
 end
@@ -250,9 +251,7 @@ inline constexpr std::string_view adopt_end = R"(return {1,fs}
 
 inline constexpr std::string_view release_head = R"(local K,M,Q,W,tok=KEYS[1],KEYS[2],KEYS[3],KEYS[4],ARGV[1]
 local pcall=redis.pcall
-)";
-
-inline constexpr std::string_view release_mine = R"(local cur=pcall('GET',K)
+local cur=pcall('GET',K)
 local said=1
 if cur==tok then
 local m,t,now,nows
@@ -277,10 +276,11 @@ end
 )";
 
 inline constexpr std::string_view release_end = R"(end
-if ARGV[2] then
-local z=leave(Q,W,ARGV[2])
-if z then return z end
-end
+local mem=ARGV[2]
+if mem then
+)";
+
+inline constexpr std::string_view release_said = R"(end
 if cur==tok then return said end
 if type(cur)=='table' then return {-2,'GET',cur.err,K} end
 return cur and -1 or 0
@@ -340,10 +340,10 @@ struct Scripts {
   // (heard: 1 the inbox can be reached, 0 it cannot, -1 the server does not tell) · {-1, now} too late, nothing done ·
   // {-3} no fence left
   static constexpr Script acquire{
-      lua::Joined<lua::head, lua::leave, lua::acquire_place, lua::acquire_busy, lua::look, lua::acquire_mine,
-                  lua::lengthen, lua::if_remembered, lua::acquire_mine_end, lua::over, lua::acquire_own_turn,
-                  lua::over_if_alive, lua::fence, lua::over_grant, lua::acquire_over_end, lua::fence,
-                  lua::remember_fence, lua::acquire_set>::view};
+      lua::Joined<lua::head, lua::acquire_place, lua::leave, lua::acquire_queue, lua::acquire_busy, lua::look,
+                  lua::acquire_mine, lua::lengthen, lua::if_remembered, lua::acquire_mine_end, lua::over,
+                  lua::acquire_own_turn, lua::over_if_alive, lua::fence, lua::over_grant, lua::acquire_over_end,
+                  lua::fence, lua::remember_fence, lua::acquire_set>::view};
   // KEYS: lease. ARGV: token, ttl. 1 renewed · 0 gone · -1 taken
   static constexpr Script renew{lua::Joined<lua::if_mine, lua::renew, lua::not_mine>::view};
   // KEYS: lease, meta. ARGV: token, ttl. {1, fence} renewed · {0} gone · {-1} taken · {-3} no fence left
@@ -352,8 +352,8 @@ struct Scripts {
   // ARGV: token; of a waiter also its member of the queue, which it leaves. 1 released · 2 released, and the
   // next in the queue could not be told · 0 gone · -1 taken
   static constexpr Script release{
-      lua::Joined<lua::release_head, lua::leave, lua::release_mine, lua::over, lua::release_over_begin,
-                  lua::over_if_alive, lua::fence, lua::over_grant, lua::release_over_end, lua::release_end>::view};
+      lua::Joined<lua::release_head, lua::over, lua::release_over_begin, lua::over_if_alive, lua::fence,
+                  lua::over_grant, lua::release_over_end, lua::release_end, lua::leave, lua::release_said>::view};
   // {held, pttl, fence, since, now, holder and label, waiters, {member, arrival, …} of the first 100}
   static constexpr Script inspect{lua::Joined<lua::head, lua::look, lua::inspect>::view};
   // 1, or 2 as above, removed · 0 nothing there · {-4, size} the value is no token
