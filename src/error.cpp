@@ -51,9 +51,9 @@ const std::error_category& category() noexcept {
 std::error_code make_error_code(Errc code) noexcept { return {static_cast<int>(code), category()}; }
 
 AcquireError::AcquireError(AcquireOutcome outcome, Error error)
-    : std::system_error(error.code, error.detail), outcome_(outcome) {}
+    : std::system_error(error.code), outcome_(outcome), detail_(error.detail) {}
 
-LeaseLost::LeaseLost(Error error) : std::system_error(error.code, error.detail) {}
+LeaseLost::LeaseLost(Error error) : std::system_error(error.code), detail_(error.detail) {}
 
 std::string concat(std::initializer_list<std::string_view> parts) {
   std::size_t size = 0;

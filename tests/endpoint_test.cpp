@@ -89,9 +89,9 @@ TEST(Endpoint, RefusesEverythingElseAndSaysWhatIsWrong) {
     std::string url, says;
   };
   for (const Case& c : std::vector<Case>{
-           {"", "does not begin with a scheme"},
-           {"localhost:6379", "does not begin with a scheme"},
-           {"://h", "does not begin with a scheme"},
+           {"", "does not begin with redis:"},
+           {"localhost:6379", "does not begin with redis:"},
+           {"://h", "does not begin with redis:"},
            {"http://h", "unknown scheme 'http'"},
            {"REDIS://h", "unknown scheme 'REDIS'"},
            {"redis+sentinel://h", "'redis+sentinel' is not supported by this version yet"},
@@ -141,7 +141,7 @@ TEST(Endpoint, RefusesEverythingElseAndSaysWhatIsWrong) {
            {"unix://", "path of the socket is missing"},
            {"unix:///", "path of the socket is missing"},
            {"unix://u:p@", "path of the socket is missing"},
-           {"unix://host/s", "only user:password@ may stand before the path"},
+           {"unix://host/s", "only user:password@ may stand before it"},
            {"unix:///a%2", "'%' in the path"},
            {"unix:///a%00", "%00 in the path"},
            {"unix:///" + std::string(107, 'x'), "108 bytes, and the system takes 107"},

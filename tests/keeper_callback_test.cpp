@@ -163,6 +163,40 @@ TEST(OnLost, ThatIsSlowDelaysNoOtherLeasesSignal) {
   });
 }
 
+TEST(OnLost, ManyThatAreSlowDelayNoStop) {
+  constexpr int crowd = 300;
+  FakeClock clock;
+  Client client("memory:", {.clock = &clock});
+  unless_stalled(50ms, [&]() -> std::string {
+    std::atomic<bool> over{false};
+    std::atomic<int> begun{0}, finished{0};
+    std::vector<LeaseGuard> guards;
+    std::vector<std::unique_ptr<StopTime>> stops;
+    for (int i = 0; i < crowd; ++i) {
+      LeaseOptions options = watched(10s);
+      options.on_lost = [&](LossCause) {
+        ++begun;
+        while (!over) pause_for(5ms);
+        ++finished;
+      };
+      guards.push_back(guarded(client, "lease " + std::to_string(i), options));
+      stops.push_back(std::make_unique<StopTime>(guards.back().stop_token()));
+    }
+    const Deadline at = LeaseClock::now();
+    clock.advance(10s);
+    std::string fault;
+    for (const auto& stop : stops) {
+      if (!eventually([&] { return stop->stopped(); }, 5s)) fault = "not stopped";
+      if (fault.empty()) fault = fault_of("a stop", stop->at(), at, 500ms);
+    }
+    EXPECT_EQ(finished, 0);
+    over = true;
+    EXPECT_TRUE(eventually([&] { return finished == crowd; })) << "those that had to wait came to nothing";
+    EXPECT_EQ(begun, crowd);
+    return fault;
+  });
+}
+
 TEST(OnLost, ThatThrowsHarmsNobody) {
   Client client("memory:");
   std::atomic<int> thrown{0};

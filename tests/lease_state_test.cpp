@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "promise_support.hpp"
+#include "redlease/metrics.hpp"
 #include "support/fake_clock.hpp"
 #include "support/monitor.hpp"
 
@@ -115,6 +116,17 @@ TEST_F(LeaseStates, AdoptedWithTheWrongTokenIsLostAtTheFirstRenewal) {
   EXPECT_EQ(gone.renew(), RenewOutcome::lost);
   EXPECT_EQ(gone.loss(), LossCause::gone);
   EXPECT_EQ(owner.renew(), RenewOutcome::renewed);
+}
+
+TEST_F(LeaseStates, AdoptedAndNotOursIsNoLossToAnybodyWhoCountsThem) {
+  Lease owner = held();
+  const auto metrics = std::make_shared<Metrics>();
+  Client other(server.url_unix(), {.observer = metrics});
+  EXPECT_EQ(other.adopt(key, OwnerToken("another")).renew(), RenewOutcome::lost);
+  EXPECT_EQ(other.adopt(key + "free", OwnerToken("another")).renew(), RenewOutcome::lost);
+  const MetricsSnapshot seen = metrics->snapshot();
+  EXPECT_EQ(seen.held, 0U);
+  EXPECT_EQ(seen.lost_taken + seen.lost_gone, 0U);
 }
 
 TEST_F(LeaseStates, HandedOverToAnotherProcessInThreeSteps) {

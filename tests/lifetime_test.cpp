@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "in_child.hpp"
@@ -40,6 +41,12 @@ Millis shortest_end(Prepare prepare, int tries = 3) {
 
 class Lifetime : public ::testing::Test {
  protected:
+  // ThreadSanitizer starts a thread of its own with the first, and the kernel forgets ours a little after it has ended.
+  static void SetUpTestSuite() {
+    std::thread([] {}).join();
+    std::this_thread::sleep_for(Millis(50));
+  }
+
   RedisServer server;
   RawClient raw{server.unix_socket()};
   Client client{server.url_tcp()};

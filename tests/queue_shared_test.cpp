@@ -94,5 +94,48 @@ TEST_P(QueueBeyondItsInboxes, OnesStopIsNoOthersBusiness) {
   expect_no_queue();
 }
 
+struct Connects : Observer {
+  std::atomic<int> all{0};
+  void connected(const Event&) noexcept override { ++all; }
+};
+
+TEST_F(QueueFaults, ASharedInboxEndsWithItsWaitersAlsoWhereTheServerIsGone) {
+  const auto connects = std::make_shared<Connects>();
+  Client holder(server.url_unix()), client(server.url_unix(), {.max_inboxes = 0, .observer = connects});
+  Lease lease = taken(holder, key);
+  std::stop_source source;
+  {
+    const std::jthread waiter([&] {
+      auto claim = client.acquire(key, patient_for(30s, 60s), source.get_token()).claim();
+      if (claim) std::move(*claim).abandon();  // else its withdrawal is tried again and again
+    });
+    ASSERT_TRUE(eventually([&] { return channels() == 1; }));
+    server.kill9();
+    ASSERT_TRUE(eventually([&] { return connects->all >= 5; }));  // again and again
+    source.request_stop();
+  }
+  std::this_thread::sleep_for(2s);
+  const int before = connects->all;
+  std::this_thread::sleep_for(3s);
+  EXPECT_EQ(connects->all, before);
+  lease.abandon();
+}
+
+TEST_F(QueueFaults, WhoeverComesToASharedInboxThatMayNotSubscribeHasAPlaceAtOnce) {
+  raw.command({"ACL", "SETUSER", "deaf", "on", ">pw", "~*", "&*", "+@all", "-subscribe"});
+  Client holder(server.url_unix());
+  Client client("redis://deaf:pw@127.0.0.1:" + std::to_string(server.port()), {.max_inboxes = 0});
+  Lease lease = taken(holder, key);
+  std::stop_source source;
+  std::vector<std::jthread> crew;
+  for (int i = 1; i <= 3; ++i) {
+    const Deadline at = LeaseClock::now();
+    crew.emplace_back([&] { (void)client.acquire(key, patient_for(6s, 60s, 2s), source.get_token()); });
+    ASSERT_TRUE(await_queued(i));
+    EXPECT_LT(since(at), 500ms) << i;
+  }
+  source.request_stop();
+}
+
 }  // namespace
 }  // namespace redlease

@@ -1,5 +1,6 @@
 #pragma once
 #include <concepts>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -87,15 +88,23 @@ class REDLEASE_EXPORT AcquireError : public std::system_error {
  public:
   AcquireError(AcquireOutcome, Error);
   AcquireOutcome outcome() const noexcept { return outcome_; }
+  /// The Error's detail; the code's own message would say it twice.
+  const char* what() const noexcept override { return detail_.what(); }
 
  private:
   AcquireOutcome outcome_;
+  std::runtime_error detail_;  // a text whose copies share it
 };
 
 /// The lease is no longer ours: stop the work. `code()` is Errc::lost.
 class REDLEASE_EXPORT LeaseLost : public std::system_error {
  public:
   explicit LeaseLost(Error);
+  /// As AcquireError::what.
+  const char* what() const noexcept override { return detail_.what(); }
+
+ private:
+  std::runtime_error detail_;
 };
 
 }  // namespace v0

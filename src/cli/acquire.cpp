@@ -59,6 +59,9 @@ struct Held {
 };
 
 Lease adopted(Client& client, const Held& held) {
+  if (held.token.empty()) {
+    throw Failure(Exit::usage, "usage", "no token is given: say --token or set REDLEASE_TOKEN to what acquire printed");
+  }
   return client.adopt(held.key, OwnerToken(held.token), {.ttl = held.ttl});
 }
 
@@ -93,10 +96,7 @@ int release(const Context& context, const Held& held) {
 
 void add_held(CLI::App& command, Held& held) {
   command.add_option("key", held.key, "The name of the lease")->required()->type_name("KEY");
-  command.add_option("--token", held.token, "What acquire printed")
-      ->envname("REDLEASE_TOKEN")
-      ->required()
-      ->type_name("TOKEN");
+  command.add_option("--token", held.token, "What acquire printed")->envname("REDLEASE_TOKEN")->type_name("TOKEN");
 }
 
 }  // namespace

@@ -89,9 +89,15 @@ class Preparation {
 
 Failure not_run(const std::string& name, int error) {
   const bool absent = error == ENOENT || error == ENOTDIR;
+  std::string why = std::generic_category().message(error);
+  if (absent && name.find('/') == name.npos) {
+    why = "it is not in PATH";
+  } else if (absent && ::access(name.c_str(), F_OK) == 0) {
+    why = "it is there, but the interpreter that it names is not";
+  }
+  if (absent && name.find(' ') != name.npos) why += " (a line for the shell goes as: sh -c '…')";
   return {absent ? 127 : 126, absent ? "not_found" : "not_executable",
-          fmt::format("{} cannot be run: {}; the lease was given back", printable(name),
-                      std::generic_category().message(error))};
+          fmt::format("'{}' cannot be run: {}; the lease was given back", printable(name), why)};
 }
 
 std::system_error failed(const char* call) { return {errno, std::generic_category(), call}; }

@@ -131,7 +131,20 @@ std::string Context::url_with_password() const {
   return in_environment ? with_password(url_, password) : url_;
 }
 
+// Throws Failure that says where the URL came from. It may hold a password, so it is not repeated.
+Endpoint Context::parsed(const std::string& url) const {
+  try {
+    return parse_endpoint(url);
+  } catch (const std::invalid_argument& refused) {
+    const char* variable = std::getenv("REDLEASE_URL");
+    throw Failure(Exit::usage, "usage",
+                  fmt::format("{}: {}", variable != nullptr && url_ == variable ? "REDLEASE_URL" : "--url",
+                              without_speaker(refused.what())));
+  }
+}
+
 Client Context::client(ClientOptions base) const {
+  if (!in_memory()) (void)parsed(url_with_password());
   base.name = "redlease-cli";
   base.key_prefix = prefix_;
   base.tls = tls_;
@@ -161,13 +174,13 @@ void Context::insist_on_a_server() const {
 
 Endpoint Context::endpoint() const {
   insist_on_a_server();
-  Endpoint endpoint = parse_endpoint(url_with_password());
+  Endpoint endpoint = parsed(url_with_password());
   endpoint.client_name = "redlease-cli";
   endpoint.tls = tls_;
   return endpoint;
 }
 
-std::string Context::server() const { return in_memory() ? url_ : parse_endpoint(url_).display; }
+std::string Context::server() const { return in_memory() ? url_ : parsed(url_).display; }
 
 void Context::print_json(const Json& document) {
   print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");

@@ -59,6 +59,7 @@ class Context {
 
  private:
   std::string url_with_password() const;
+  Endpoint parsed(const std::string& url) const;
 
   std::string url_{"redis://127.0.0.1:6379"};
   std::string password_file_;

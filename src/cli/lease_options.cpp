@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include "cli/duration.hpp"
@@ -39,10 +42,13 @@ std::optional<Lease> lease_or_explain(const Context& context, AcquireResult resu
       [&](const Busy& busy) -> std::optional<Lease> {
         std::string text = fmt::format("{} is held by {}", printable(key.str()),
                                        busy.holder.empty() ? "another" : printable(busy.holder));
-        text += busy.remaining ? fmt::format(", unless renewed for another {}", show(*busy.remaining))
+        text += busy.remaining ? fmt::format(", for another {} unless renewed", show(*busy.remaining))
                                : ", without an expiry";
+        const char* around = std::getenv("REDLEASE_KEY");
+        if (around != nullptr && key.str() == around) text += "; this process was started by redlease run for it";
         if (busy_exit != number(Exit::busy)) {
-          context.remark(text);
+          // Whoever says 0 takes it for no news, and cron would mail it.
+          if (busy_exit != 0 || Screen(STDERR_FILENO).terminal) context.remark(text);
           context.print_json_error("busy", text);
           return std::nullopt;
         }

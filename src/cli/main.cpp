@@ -13,6 +13,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/inherited.hpp"
 #include "cli/output.hpp"
+#include "cli/usage_error.hpp"
 #include "redlease/version.hpp"
 
 namespace redlease::cli {
@@ -60,6 +61,9 @@ int run_tool(int argc, char** argv, const Inherited& inherited) {
   add_trace(app, context);
   add_bench(app, context);
   add_doctor(app, context);
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->footer("Options that every command knows: redlease --help.");
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -67,9 +71,7 @@ int run_tool(int argc, char** argv, const Inherited& inherited) {
     app.exit(wanted, text, text);
     context.action = [text = text.str()] { return print(text), number(Exit::ok); };
   } catch (const CLI::ParseError& error) {
-    return failed(context, "usage",
-                  fmt::format("{}\nTry 'redlease --help' or 'redlease COMMAND --help'.", error.what()),
-                  number(Exit::usage));
+    return failed(context, "usage", usage_error(app, error), number(Exit::usage));
   }
   if (!context.command.empty() && !app.got_subcommand("run")) {
     return failed(context, "usage", "'--' stands before the command of 'redlease run' alone", number(Exit::usage));
@@ -79,10 +81,7 @@ int run_tool(int argc, char** argv, const Inherited& inherited) {
   } catch (const Failure& failure) {
     return failed(context, failure.code, failure.what(), failure.exit);
   } catch (const std::invalid_argument& refused) {
-    std::string_view what = refused.what();
-    constexpr std::string_view speaker = "redlease: ";  // said once by print_error
-    if (what.starts_with(speaker)) what.remove_prefix(speaker.size());
-    return failed(context, "usage", std::string(what), number(Exit::usage));
+    return failed(context, "usage", std::string(without_speaker(refused.what())), number(Exit::usage));
   } catch (const LeaseLost& lost) {  // in the instant between the grant and the first look at it
     return failed(context, code_name(lost.code()), lost.what(), number(Exit::lost));
   }

@@ -34,6 +34,8 @@ std::size_t character_size(std::string_view text) noexcept {
 
 namespace {
 
+constexpr std::string_view speaker = "redlease: ";
+
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
@@ -70,8 +72,12 @@ void print(std::string_view text) {
   }
 }
 
+std::string_view without_speaker(std::string_view text) noexcept {
+  return text.starts_with(speaker) ? text.substr(speaker.size()) : text;
+}
+
 void print_error(std::string_view text) {
-  std::string lines = "redlease: ";
+  std::string lines(speaker);
   for (;;) {
     const auto end = text.find('\n');
     lines += printable(text.substr(0, end)) + "\n";

@@ -12,6 +12,9 @@ void print(std::string_view);
 /// For people, on stderr, as "redlease: text" and a line end. Where that cannot be written, nobody is there to be told.
 void print_error(std::string_view);
 
+/// Without the "redlease: " that the library's own exceptions begin with, which print_error says.
+std::string_view without_speaker(std::string_view text) noexcept;
+
 /// What comes from a server or another process, made fit for a terminal: control characters and what is not UTF-8 as
 /// \xNN.
 std::string printable(std::string_view);

@@ -14,6 +14,17 @@ namespace redlease::cli {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// Without what was tried: `inspect "key": `. A line of a terminal is short.
+std::string_view cause(const Error& error) {
+  const std::string_view text = error.detail;
+  const auto begin = text.find("\": ");
+  return begin == text.npos || !text.starts_with("inspect ") ? text : text.substr(begin + 3);
+}
+
+}  // namespace
+
 std::string this_process() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host = {"unknown-host"};
@@ -30,9 +41,9 @@ std::string holder_line(const LeaseInfo& info, std::string_view waiter) {
   } else {
     line = info.holder.empty() ? "held by another" : "held by " + printable(info.holder);
     if (!info.label.empty()) line += fmt::format(" ({})", printable(info.label));
-    if (info.held_for) line += fmt::format(" since {}", show(*info.held_for));
+    if (info.held_for) line += fmt::format(" for {}", show(*info.held_for));
     line +=
-        info.remaining ? fmt::format(", unless renewed for another {}", show(*info.remaining)) : ", without an expiry";
+        info.remaining ? fmt::format(", for another {} unless renewed", show(*info.remaining)) : ", without an expiry";
   }
   const auto ours = [&](const std::string& who) { return who == waiter || who.starts_with(std::string(waiter) + " "); };
   const auto place = std::ranges::find_if(info.queue, ours);
@@ -48,12 +59,12 @@ Progress::Progress(const Context& context, Client& client, const LeaseKey& key)
     : screen_(STDERR_FILENO), client_(client), key_(key) {
   if (context.quiet()) return;
   teller_ = std::jthread([this](const std::stop_token& over) {
-    auto pause = screen_.terminal ? 1'000ms : 5'000ms;
-    for (;;) {
+    auto pause = 1'000ms;
+    for (int look = 1;; ++look) {
       redlease::nap({deadline_in(pause), over});
       if (over.stop_requested()) return;
-      tell();
-      if (!screen_.terminal) pause = 60'000ms;
+      tell(!screen_.terminal && look == 1);
+      if (!screen_.terminal) pause = look == 1 ? 4'000ms : 60'000ms;
     }
   });
 }
@@ -65,11 +76,13 @@ Progress::~Progress() {
   if (drawn_) put_error("\r\x1b[K");
 }
 
-void Progress::tell() {
+void Progress::tell(bool only_trouble) {
   const auto info = client_.inspect(key_);
-  std::string line = info.has_value() ? fmt::format("waiting for {}: {}", printable(key_.str()),
-                                                    holder_line(info.value(), this_process()))
-                                      : "waiting; the server does not tell for whom: " + info.error().detail;
+  if (only_trouble && info.has_value()) return;
+  std::string line =
+      info.has_value()
+          ? fmt::format("waiting for {}: {}", printable(key_.str()), holder_line(info.value(), this_process()))
+          : fmt::format("waiting for {}; {}", printable(key_.str()), printable(cause(info.error())));
   if (!screen_.terminal) return print_error(line);
   // Cut at the edge: a line that wraps could not be drawn over. By bytes, which may cut one character too many.
   if (const auto width = static_cast<std::size_t>(screen_.columns() - 1); line.size() > width) {

@@ -13,8 +13,8 @@ std::string holder_line(const LeaseInfo&, std::string_view waiter);
 /// "host:pid", as the library calls this process where it holds or waits.
 std::string this_process();
 
-/// Tells, while it lives, whom a long wait is for: on a terminal a line redrawn each second, else a line after 5 s and
-/// then each minute, on stderr. Nothing with --quiet.
+/// Tells, while it lives, whom a long wait is for: on a terminal a line redrawn each second, else a line after 5 s
+/// (after 1 s if the server cannot be asked) and then each minute, on stderr. Nothing with --quiet.
 class Progress {
  public:
   Progress(const Context&, Client&, const LeaseKey&);
@@ -23,7 +23,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
  private:
-  void tell();
+  void tell(bool only_trouble);
 
   const Screen screen_;
   Client& client_;

@@ -67,7 +67,8 @@ int break_one(const Context& context, const LeaseKey& key, bool yes) {
   if (context.json()) {
     Context::print_json({{"key", key.str()}, {"broken", broken.value()}});
   } else {
-    context.remark(broken.value() ? "broken: its holder learns of it at the next renewal" : "it was free already");
+    context.remark(broken.value() ? "broken: a holder that renews it learns of it then"
+                                  : printable(key.str()) + " was free already");
   }
   return number(Exit::ok);
 }

@@ -65,11 +65,9 @@ void Notifier::post(Call call) {
   s.ended.clear();  // they have nothing more to do: joining them does not wait
   auto& calls = call.kind == Kind::stop ? s.stops : s.losses;
   calls.push_back(std::move(call.function));
-  if (s.idle >= s.stops.size() + s.losses.size()) {
-    s.called.notify_one();
-    return;
-  }
-  if (s.threads.size() >= 2 * most || (call.kind == Kind::on_lost && s.telling >= most)) return;
+  if (s.idle > 0) s.called.notify_one();
+  const std::size_t ready = s.stops.size() + std::min(s.losses.size(), most - s.telling);
+  if (s.idle >= ready || s.threads.size() >= 2 * most) return;
   try {
     s.ended.reserve(s.threads.size() + 1);  // so that a thread's end never fails
     s.threads.reserve(s.threads.size() + 1);

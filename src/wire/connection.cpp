@@ -63,11 +63,17 @@ std::optional<Error> Connection::introduce(const Endpoint& endpoint, const Limit
 
   const Deadline before = LeaseClock::now();
   Exchange introduction(out.size(), 0);
+  const auto unheard = [this] {
+    if (error_.code == Errc::timed_out) {
+      error_.detail += " when the connection was made; nothing was executed. Does it hang, or is the limit too short?";
+    }
+    return error_;
+  };
   const Io written = transport_->write(out, limits);
   introduction.wrote(written.bytes);
   if (written.status != IoStatus::ok) {
     fail(written, introduction);
-    return error_;
+    return unheard();
   }
   std::optional<Error> refused;  // what the first error reply comes to, unless the server closes behind it
   std::string said;
@@ -78,7 +84,7 @@ std::optional<Error> Connection::introduce(const Endpoint& endpoint, const Limit
       const bool shut_out = error_.code == Errc::connection_closed && said.starts_with("ERR");
       if (refused && !shut_out) return refused;
       if (!said.empty()) error_.detail.append(". It had said: ").append(said);
-      return error_;
+      return unheard();
     }
     if (!reply().is_error()) {
       if (step == time && reply().kind == Reply::Kind::array && reply().elements == 2) {

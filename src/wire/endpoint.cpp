@@ -161,7 +161,9 @@ void read_unix(std::string_view rest, Endpoint& endpoint) {
   if (slash == rest.npos) refuse("the path of the socket is missing (three slashes, as in unix:///run/redis.sock)");
   if (const std::string_view authority = rest.substr(0, slash); !authority.empty()) {
     if (authority.back() != '@') {
-      refuse("only user:password@ may stand before the path of a unix socket (and a '/' in them as %2F)");
+      refuse(
+          "the path of a unix socket comes behind three slashes, as in unix:///run/redis.sock; only user:password@ may "
+          "stand before it (and a '/' in them as %2F)");
     }
     read_userinfo(authority.substr(0, authority.size() - 1), endpoint);
   }
@@ -186,7 +188,7 @@ Endpoint parse_endpoint(std::string_view url) {
   const std::string_view scheme = url.substr(0, colon);
   const auto in_schemes = [](char c) { return is_digit(c) || is_letter(c) || c == '+' || c == '.' || c == '-'; };
   if (colon == url.npos || scheme.empty() || scheme.size() > 40 || !std::ranges::all_of(scheme, in_schemes)) {
-    refuse("it does not begin with a scheme such as redis://");
+    refuse("it does not begin with redis://, rediss://, unix:// or memory:");
   }
 
   Endpoint endpoint;

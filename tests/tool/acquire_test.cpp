@@ -95,6 +95,44 @@ TEST_F(ToolAcquire, ATokenThatNobodyCouldReadIsGivenBack) {
   EXPECT_FALSE(raw_.exists("nightly"));
 }
 
+TEST_F(ToolAcquire, WhatIsWrongWithTheCommandLineIsSaidInItsOwnWords) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
+      {{"run", "nightly", "echo", "hi"}, "goes behind --: redlease run KEY [options] -- echo hi\n"},
+      {{"run", "nightly", "--busy-exit", "0", "sh", "-c", "echo hi"}, "goes behind --: redlease run KEY"},
+      {{"run", "nightly", "--tll", "10s", "--", "true"}, "there is no option --tll of redlease run\n"},
+      {{"acquire", "nightly", "--token", "abc"}, "there is no option --token of redlease acquire\n"},
+      {{"status", "nightly"}, "'status' is no command; there are run, acquire,"},
+      {{"show", "one", "another"}, "'another' is more than redlease show takes\n"},
+      {{"renew", "nightly"}, "no token is given: say --token or set REDLEASE_TOKEN"},
+      {{"show", "nightly", "--url", "foo"}, "redlease: --url: not a server URL: it does not begin with redis://"},
+      {{"show", "nightly", "--url", "unix://tmp/s"}, "three slashes, as in unix:///"}};
+  for (const auto& [words, said] : mistakes) {
+    const auto result = run(words);
+    EXPECT_EQ(result.exit, 64) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+  }
+}
+
+TEST_F(ToolAcquire, ALongWaitForAServerThatIsNotThereSaysSoSoon) {
+  Tool tool({"acquire", "nightly", "--wait", "forever"}, {.url = "unix:///nowhere/redis.sock"});
+  std::this_thread::sleep_for(Millis(2'500));
+  tool.signal(SIGTERM);
+  const auto result = tool.wait(Millis(2'000));
+  EXPECT_EQ(result.exit, 143);
+  EXPECT_NE(result.err.find("waiting for nightly; cannot connect to unix:///nowhere/redis.sock"), std::string::npos)
+      << result.err;
+}
+
+TEST_F(ToolAcquire, WhoeverSaysThatBusyIsNoFailureIsNotToldOfIt) {
+  raw_.set("nightly", "another's");
+  const auto silent = run({"acquire", "nightly", "--busy-exit", "0"});
+  EXPECT_EQ(silent.exit, 0);
+  EXPECT_EQ(silent.err, "");
+  const auto told = run({"acquire", "nightly", "--busy-exit", "3"});
+  EXPECT_EQ(told.exit, 3);
+  EXPECT_NE(told.err.find("nightly is held by another"), std::string::npos) << told.err;
+}
+
 TEST_F(ToolAcquire, HelpThatNobodyCouldReadIsNoSuccess) {
   for (const char* wanted : {"--help", "--version"}) {
     EXPECT_EQ(run({wanted}, {.output_file = "/dev/full"}).exit, 1) << wanted;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view forgets =
     "a restart within a lease's ttl forgets it while its holder works on, and the next one to ask gets it: two holders";
-constexpr std::string_view keep = ", then CONFIG REWRITE to keep it";
+constexpr std::string_view keep = ", and in its configuration file (CONFIG REWRITE) to keep it";
 
 Verdict persistence(Exam& exam) {
   const auto aof = exam.fact("aof_enabled", "appendonly");

@@ -36,7 +36,7 @@ Verdict replicas(Exam& exam) {
       fmt::format("{} replicas, and min-replicas-to-write is 0", *count),
       "a primary that is cut off goes on granting leases which the promoted replica has never heard of: two "
       "holders",
-      "`CONFIG SET min-replicas-to-write 1` and `CONFIG SET min-replicas-max-lag 10`, then CONFIG REWRITE; this "
+      "`CONFIG SET min-replicas-to-write 1` and `CONFIG SET min-replicas-max-lag 10`, and in its configuration file (CONFIG REWRITE); this "
       "makes it rarer, not impossible");
 }
 
