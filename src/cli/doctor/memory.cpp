@@ -26,7 +26,8 @@ Verdict policy(Exam& exam) {
                       "vanishes and the next one to ask gets it, so there are two holders"
                     : "any key is thrown away when memory is short: a held lease vanishes and the next one to ask gets "
                       "it, so there are two holders",
-              "`CONFIG SET maxmemory-policy noeviction`, and in its configuration file (CONFIG REWRITE) to keep it; or a server of its own for "
+              "`CONFIG SET maxmemory-policy noeviction`, and in its configuration file (CONFIG REWRITE) to keep it; or "
+              "a server of its own for "
               "leases");
 }
 

@@ -32,12 +32,12 @@ Verdict replicas(Exam& exam) {
     verdict.risk = "replication is asynchronous: a failover can still forget the newest leases";
     return verdict;
   }
-  return warn(
-      fmt::format("{} replicas, and min-replicas-to-write is 0", *count),
-      "a primary that is cut off goes on granting leases which the promoted replica has never heard of: two "
-      "holders",
-      "`CONFIG SET min-replicas-to-write 1` and `CONFIG SET min-replicas-max-lag 10`, and in its configuration file (CONFIG REWRITE); this "
-      "makes it rarer, not impossible");
+  return warn(fmt::format("{} replicas, and min-replicas-to-write is 0", *count),
+              "a primary that is cut off goes on granting leases which the promoted replica has never heard of: two "
+              "holders",
+              "`CONFIG SET min-replicas-to-write 1` and `CONFIG SET min-replicas-max-lag 10`, and in its configuration "
+              "file (CONFIG REWRITE); this "
+              "makes it rarer, not impossible");
 }
 
 struct Identity {
