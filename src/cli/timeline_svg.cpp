@@ -24,10 +24,10 @@ constexpr std::array<std::string_view, 8> colours{"#0b6e99", "#a84f12", "#4a7429
 
 constexpr std::string_view silent_fill = R"-(fill="url(#silent)")-";
 
-std::string held_fill(std::size_t colour) { return fmt::format("rx=\"2\" fill=\"{}\"", colours[colour]); }
+std::string held_fill(std::size_t colour) { return fmt::format(R"(rx="2" fill="{}")", colours[colour]); }
 
 std::string waited_fill(std::size_t colour) {
-  return fmt::format("rx=\"2\" fill=\"url(#w{})\" stroke=\"{}\"", colour, colours[colour]);
+  return fmt::format(R"-(rx="2" fill="url(#w{})" stroke="{}")-", colour, colours[colour]);
 }
 
 std::string escaped(std::string_view text) {
