@@ -1,8 +1,7 @@
 #pragma once
 #include <concepts>
-#include <stdexcept>
 #include <string>
-#include <system_error>
+#include <system_error>  // and std::runtime_error, its base
 #include <type_traits>
 #include <utility>
 #include <variant>
