@@ -200,7 +200,7 @@ TEST(RawClient, TellsValuesOfEveryKind) {
             "[1, nil, x, (error) ERR y]");
   client.config_set("timeout", "77");
   EXPECT_EQ(client.command({"CONFIG", "GET", "timeout"}).elements.at(1).text, "77");
-  EXPECT_EQ(client.info("redis_mode"), "standalone");
+  EXPECT_EQ(client.info("role"), "master");
   EXPECT_THROW(client.config_set("no-such", "1"), std::runtime_error);
 }
 
@@ -216,10 +216,13 @@ TEST(Monitor, SyncHasSeenAllThatWasAnsweredBefore) {
   const RedisServer server;
   Monitor monitor(server.tcp());
   RawClient client(server.unix_socket());
-  for (int i = 0; i < 100; ++i) client.set("k" + std::to_string(i), "a \"b\"\\\n\x01\xff");
+  // Valkey 8.1 tells quotes and backslashes as they are, so that nobody can take its lines apart.
+  const bool quotes = client.command({"INFO", "server"}).text.find("valkey_version") == std::string::npos;
+  const std::string value = quotes ? "a \"b\"\\\n\x01\xff" : "a b\n\x01\xff";
+  for (int i = 0; i < 100; ++i) client.set("k" + std::to_string(i), value);
   const auto lines = monitor.lines();
   ASSERT_EQ(lines.size(), 100U);
-  EXPECT_EQ(lines[99].argv, (std::vector<std::string>{"SET", "k99", "a \"b\"\\\n\x01\xff"}));
+  EXPECT_EQ(lines[99].argv, (std::vector<std::string>{"SET", "k99", value}));
   EXPECT_EQ(lines[99].name(), "SET");
   EXPECT_EQ(lines[99].db, 0);
   EXPECT_EQ(lines[99].client, "unix:" + server.socket_path());

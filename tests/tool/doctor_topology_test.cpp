@@ -164,6 +164,8 @@ TEST(DoctorProducts, AFieldIsBelievedAsFarAsItGoes) {
       {"role:master\r\nconnected_slaves:2\r\n", "replication.replicas", "unknown"},
       {"role:master\r\nconnected_slaves:2\r\nmin_slaves_good_slaves:1\r\n", "replication.replicas", "ok"},
       {"redis_mode:cluster\r\n", "topology.mode", "fail"},
+      {"server_mode:sentinel\r\n", "topology.mode", "fail"},
+      {"server_mode:standalone\r\n", "topology.mode", "ok"},
   };
   for (const auto& [info, check, status] : fields) {
     const Examined examined = examine(Played(info).url());

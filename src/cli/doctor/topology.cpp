@@ -51,18 +51,19 @@ Verdict product(Exam& exam) {
 }
 
 Verdict mode(Exam& exam) {
-  const auto redis_mode = exam.info("redis_mode");
-  if (redis_mode == "sentinel") {
+  auto kind = exam.info("redis_mode");
+  if (!kind) kind = exam.info("server_mode");  // its name in Valkey 8.1
+  if (kind == "sentinel") {
     return fail("a sentinel, not a server with data", "nothing can be leased here",
                 "ask it with SENTINEL GET-MASTER-ADDR-BY-NAME and use the address that it tells");
   }
   const auto cluster = exam.info("cluster_enabled");
-  if (redis_mode == "cluster" || cluster == "1") {
+  if (kind == "cluster" || cluster == "1") {
     return fail("a cluster node, and the URL is no cluster's",
                 "keys in the slots of other nodes are refused (MOVED): such leases are unavailable",
                 "use a server without cluster-enabled for leases: this version of redlease does not follow MOVED");
   }
-  if (!redis_mode && !cluster) return exam.unknown();
+  if (!kind && !cluster) return exam.unknown();
   return ok("one server, neither cluster node nor sentinel");
 }
 
