@@ -214,11 +214,11 @@ TEST(RawClient, WritingToADeadServerThrowsAndKillsNobody) {
 
 TEST(Monitor, SyncHasSeenAllThatWasAnsweredBefore) {
   const RedisServer server;
-  Monitor monitor(server.tcp());
   RawClient client(server.unix_socket());
   // Valkey 8.1 tells quotes and backslashes as they are, so that nobody can take its lines apart.
   const bool quotes = client.command({"INFO", "server"}).text.find("valkey_version") == std::string::npos;
   const std::string value = quotes ? "a \"b\"\\\n\x01\xff" : "a b\n\x01\xff";
+  Monitor monitor(server.tcp());
   for (int i = 0; i < 100; ++i) client.set("k" + std::to_string(i), value);
   const auto lines = monitor.lines();
   ASSERT_EQ(lines.size(), 100U);
