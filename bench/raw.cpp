@@ -1,7 +1,9 @@
 #include "raw.hpp"
 
 #include <array>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace bench {
@@ -17,7 +19,13 @@ Raw::Raw(const std::string& url) {
   constexpr std::string_view unix_scheme = "unix://";
   constexpr std::string_view tcp_scheme = "redis://";
   if (url.starts_with(unix_scheme)) {
-    context_.reset(redisConnectUnix(url.c_str() + unix_scheme.size()));
+    // With thousands that come at once the backlog of a unix socket is full for a moment, and nothing tells when it no
+    // longer is.
+    for (int tries = 0; tries < 400; ++tries) {
+      context_.reset(redisConnectUnix(url.c_str() + unix_scheme.size()));
+      if (!context_ || context_->err != REDIS_ERR_IO) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
   } else {
     const std::string address = url.substr(tcp_scheme.size());
     const auto colon = address.rfind(':');
