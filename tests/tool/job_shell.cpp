@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "support/sockets.hpp"
 #include "tool/tool.hpp"
@@ -107,11 +109,25 @@ JobShell::JobShell(const Job& job, Start start) {
 
 JobShell::~JobShell() {
   const std::string all = told();
-  if (all.find("exited") == all.npos && all.find("killed") == all.npos) ::kill(job_, SIGKILL);  // not reaped yet
-  ::kill(shell_, SIGKILL);
-  while (::waitpid(shell_, nullptr, 0) < 0 && errno == EINTR) {
+  if (shell_ > 0) {
+    if (all.find("exited") == all.npos && all.find("killed") == all.npos) ::kill(job_, SIGKILL);  // not reaped yet
+    ::kill(shell_, SIGKILL);
+    while (::waitpid(shell_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
   for (const int fd : {master_, orders_, news_}) ::close(fd);
+}
+
+int JobShell::hang_up() {
+  ::close(std::exchange(master_, -1));
+  int status = 0;
+  const Deadline end = deadline_in(Millis(10'000));
+  while (::waitpid(shell_, &status, WNOHANG) == 0) {
+    if (LeaseClock::now() >= end) ::kill(shell_, SIGKILL);
+    std::this_thread::sleep_for(Millis(5));
+  }
+  shell_ = job_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 void JobShell::type(const std::string& text) const { (void)!::write(master_, text.data(), text.size()); }

@@ -38,6 +38,9 @@ class JobShell {
   void bg() const;
   /// The job's process group: the tool's process id.
   pid_t job() const { return job_; }
+  /// The terminal goes away, of a leader only. The tool's exit code, or minus the signal that ended it; -9 if it does
+  /// not end within ten seconds.
+  int hang_up();
   /// The process group that has the terminal.
   pid_t in_front() const;
 

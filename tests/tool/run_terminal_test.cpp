@@ -66,6 +66,28 @@ TEST_F(ToolRunTerminal, CtrlCEndsTheCommand) {
   EXPECT_FALSE(raw_.exists("nightly"));
 }
 
+TEST_F(ToolRunTerminal, AHangUpEndsTheCommandWithAllItsGroupAndGivesTheLeaseBack) {
+  JobShell shell(job("sleep 300 & echo $! > $D/behind; echo $$ > $D/pid; wait"), JobShell::Start::leader);
+  const pid_t child = pid_in("pid"), behind = pid_in("behind");
+  ASSERT_GT(child, 0);
+  ASSERT_TRUE(raw_.exists("nightly"));
+  EXPECT_EQ(shell.hang_up(), 128 + SIGHUP);
+  EXPECT_FALSE(raw_.exists("nightly"));
+  EXPECT_EQ(state(child), '-');
+  EXPECT_EQ(state(behind), '-');
+}
+
+TEST_F(ToolRunTerminal, AHangUpOfOneThatWaitsLeavesTheQueue) {
+  raw_.set("nightly", "another's");
+  JobShell::Job waiting;
+  waiting.argv = {REDLEASE_TOOL, "run", "nightly", "--wait", "forever", "--", "true"};
+  waiting.env = {"REDLEASE_URL=" + server_.url_unix()};
+  JobShell shell(waiting, JobShell::Start::leader);
+  ASSERT_TRUE(becomes([&] { return raw_.exists("nightly:{nightly}lease:queue"); }));
+  EXPECT_EQ(shell.hang_up(), 128 + SIGHUP);
+  EXPECT_FALSE(raw_.exists("nightly:{nightly}lease:queue"));
+}
+
 TEST_F(ToolRunTerminal, CtrlZStopsToolAndCommandAndFgContinuesBoth) {
   JobShell shell(job("echo $$ > $D/pid; read line; echo \"got $line\""), JobShell::Start::foreground);
   const pid_t child = pid_in("pid");
