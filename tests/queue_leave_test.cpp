@@ -49,8 +49,9 @@ TEST_F(QueueLeave, LeavingLeavesTheQueueAndNothingElse) {
 TEST_F(QueueLeave, TakesItsEntryOutInWhicheverFormItStands) {
   const auto doubled = [this](Waiter& waiter) {
     waiter.enqueue();
+    const std::string inbox = " " + inbox_of(waiter) + " ";  // a token may begin as an inbox's name does
     std::string bare = members().at(0);
-    bare.replace(bare.find(inbox_of(waiter)), inbox_of(waiter).size(), "-");
+    bare.replace(bare.find(inbox), inbox.size(), " - ");
     plant(bare, std::to_string(server_now()));
   };
   {
