@@ -1,5 +1,6 @@
 #include "support/event_loop.hpp"
 
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -9,6 +10,20 @@
 
 namespace redlease {
 inline namespace v0 {
+namespace {
+
+// Held by loops at work, and over a fork: a child inherits the locks of a sanitizer's allocator as they are, and those
+// that a loop held would stay locked there for ever.
+std::mutex& at_work() {
+  static std::mutex& mutex = *[] {
+    auto* made = new std::mutex;
+    ::pthread_atfork([] { at_work().lock(); }, [] { at_work().unlock(); }, [] { at_work().unlock(); });
+    return made;
+  }();
+  return mutex;
+}
+
+}  // namespace
 
 EventLoop::EventLoop() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_) throw_errno("eventfd");
@@ -49,6 +64,7 @@ void EventLoop::wake() const {
 
 void EventLoop::loop(const std::stop_token& stop) {
   std::vector<pollfd> sockets;
+  std::unique_lock working(at_work());
   while (!stop.stop_requested()) {
     sockets.assign(1, {wake_.get(), POLLIN, 0});
     const Deadline until = prepare_(sockets);
@@ -57,7 +73,9 @@ void EventLoop::loop(const std::stop_token& stop) {
                                          LeaseClock::duration::zero(), std::chrono::hours(1));
     const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
     const timespec wait{seconds.count(), (left - seconds).count()};
+    working.unlock();
     ::ppoll(sockets.data(), sockets.size(), &wait, nullptr);
+    working.lock();
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t woken = ::read(wake_.get(), &count, sizeof count);
     handle_();
