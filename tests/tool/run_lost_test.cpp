@@ -36,7 +36,7 @@ class ToolRunLost : public ToolRun {
     return before + Millis(raw_.pttl("nightly"));
   }
   Deadline death_of_child() const {
-    if (!becomes([&] { return gone(child_); })) return Deadline::max();
+    if (!becomes([&] { return gone(child_); }, Millis(30'000))) return Deadline::max();
     return LeaseClock::now();
   }
 
