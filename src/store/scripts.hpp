@@ -31,14 +31,14 @@ local cur=pcall('GET',K)
 if type(cur)=='table' then return {-2,'GET',cur.err,K} end
 )";
 
-// Reads meta ("fence token since holder") and the time; sets m, t, now (server time in microseconds) and nows (as
+// Reads meta ("fence token since holder") and the time; sets m, sec, now (server time in microseconds) and nows (as
 // text).
 inline constexpr std::string_view look = R"(local m=pcall('GET',M)
 if type(m)=='table' then return {-2,'GET',m.err,M} end
 local t=pcall('TIME')
 if t.err then return {-2,'TIME',t.err,K} end
-local now=t[1]*1000000+t[2]
-local nows=string.format('%.0f',now)
+local sec,usec=t[1]+0,t[2]+0
+local now,nows=sec*1000000+usec,t[1]..string.format('%06d',usec)
 )";
 
 // Never shortens what the server keeps; a key that somebody has made persist gets its expiry back.
@@ -50,9 +50,9 @@ if type(r)=='table' then return {-2,'PEXPIRE',r.err,K} end
 end
 )";
 
-// The next fence: fs, and for how long it is to be remembered: px. Needs m, t, floor. A fence that stands ahead of the
-// clock is remembered for so much longer.
-inline constexpr std::string_view fence = R"(local c=t[1]*1048576+t[2]
+// The next fence: fs, and for how long it is to be remembered: px. Needs m, sec, now, floor. A fence that stands ahead
+// of the clock is remembered for so much longer.
+inline constexpr std::string_view fence = R"(local c=now+sec*48576
 local f=math.max((tonumber(m and string.match(m,'^%d+')) or 0)+1,c,floor+1)
 local fs=string.format('%.0f',f)
 local px='2592000000'
@@ -125,8 +125,8 @@ if g and string.sub(m,#g+1,#g+#cur+1)==cur..' ' then who=string.match(m,'^%d+ (.
 if not how then return {0,p,who} end
 local t=pcall('TIME')
 if t.err then return {-2,'TIME',t.err,K} end
-local now=t[1]*1000000+t[2]
-local nows=string.format('%.0f',now)
+local sec,usec=t[1]+0,t[2]+0
+local now,nows=sec*1000000+usec,t[1]..string.format('%06d',usec)
 if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
 return place(p,who,now,nows)
 end
@@ -254,17 +254,18 @@ local pcall=redis.pcall
 local cur=pcall('GET',K)
 local said=1
 if cur==tok then
-local m,t,now,nows
+local m,sec,now,nows
 )";
 
 // Only with somebody in the queue are meta and the time looked at.
 inline constexpr std::string_view release_over_begin = R"(if not now then
 m=pcall('GET',M)
 if type(m)=='table' then m=false end
-t=pcall('TIME')
+local t=pcall('TIME')
 if t.err then pcall('ZADD',Q,e[2],h) pcall('PEXPIRE',Q,3600000) break end
-now=t[1]*1000000+t[2]
-nows=string.format('%.0f',now)
+sec=t[1]+0
+now=sec*1000000+t[2]
+nows=t[1]..string.format('%06d',t[2])
 end
 )";
 
@@ -309,7 +310,7 @@ if type(cur)=='table' then return {-2,'GET',cur.err,K} end
 if not cur then return 0 end
 if #cur==0 or #cur>256 then return {-4,#cur} end
 local tok,said=cur,1
-local m,t,now,nows
+local m,sec,now,nows
 )";
 
 inline constexpr std::string_view break_end = R"(return said
