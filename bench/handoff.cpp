@@ -245,7 +245,7 @@ void run(const std::string& file, const Setting& at, std::size_t most) {
   for (const bool threads : {true, false}) {
     const std::string table = std::string("S2: hand-off between ") +
                               (threads ? "threads of one process" : "processes") + (at.one_core ? ", one core" : "");
-    for (Case what : {Case{2, 2, 400ms, 5}, Case{8, 8, 400ms, 5}, Case{32, 32, 400ms, 5}, Case{128, 8, 600ms, 5},
+    for (Case what : {Case{2, 2, 500ms, 9}, Case{8, 8, 500ms, 9}, Case{32, 32, 500ms, 9}, Case{128, 8, 600ms, 9},
                       Case{128, 1, 600ms, 5, true}, Case{500, 8, 1'400ms, 3}, Case{2'000, 1, 5s, 1}}) {
       if (what.waiters > most || (what.processes == 1 && (!threads || at.one_core))) continue;
       if (threads) what.processes = 1;

@@ -157,6 +157,12 @@ std::span<const TimerHeap::Node> Keeper::take_turn(std::span<TimerHeap::Node> ro
   for (const TimerHeap::Node& node : turn) fetch(slots_[node.slot].kept);
   for (const TimerHeap::Node& node : turn) {
     if (const Kept* kept = slots_[node.slot].kept; kept != nullptr) {
+      __builtin_prefetch(&kept->key);
+      __builtin_prefetch(&kept->token);
+    }
+  }
+  for (const TimerHeap::Node& node : turn) {
+    if (const Kept* kept = slots_[node.slot].kept; kept != nullptr) {
       __builtin_prefetch(kept->key.data());
       __builtin_prefetch(kept->token.data());
     }
