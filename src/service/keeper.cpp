@@ -52,7 +52,7 @@ void Keeper::let_go(Kept& kept) noexcept {
     free_slot(kept);
     busy_until_ = LeaseClock::now();
     kept.plan.end();
-    if (kept.loss.load()) orphans_.forget(kept.token);
+    if (kept.loss.load()) orphans_.forget(kept.token());
   }
   if (kept.call) kept.call->withdraw();
 }
@@ -125,7 +125,7 @@ void Keeper::take_slot(Kept& kept) {
     slots_.emplace_back();
     free_slot_ = static_cast<std::uint32_t>(slots_.size() - 1);
   }
-  kept.slot = free_slot_;
+  kept.slot = free_slot_ & Kept::no_slot;
   free_slot_ = slots_[kept.slot].next_free;
   Slot& slot = slots_[kept.slot];
   slot.kept = &kept;
@@ -215,6 +215,7 @@ void Keeper::deliver(Outbox& out) noexcept {
     }
   }
   out.calls.clear();
+  out.signals = 0;
   for (Tale& tale : out.tales) {
     tale.event.key = tale.key;
     tale.event.server = store_->server();
@@ -224,11 +225,11 @@ void Keeper::deliver(Outbox& out) noexcept {
   out.tales.clear();
 }
 
-void Keeper::tell(Outbox& out, void (Observer::*method)(const Event&) noexcept, const std::string& key,
+void Keeper::tell(Outbox& out, void (Observer::*method)(const Event&) noexcept, std::string_view key,
                   const Event& event, std::shared_ptr<const Error> error) noexcept {
   if (!observer_) return;
   try {
-    out.tales.push_back({method, key.substr(std::min(prefix_, key.size())), event, std::move(error)});
+    out.tales.push_back({method, std::string(key.substr(std::min(prefix_, key.size()))), event, std::move(error)});
   } catch (const std::bad_alloc&) {
     // Untold.
   }

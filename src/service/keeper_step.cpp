@@ -16,20 +16,19 @@ constexpr std::uint64_t of_orphan = std::uint64_t{1} << 63;
 
 constexpr Millis near_the_end{50};
 
-// So many calls are handed on at a time, since whoever waits for the mutex should not wait for all that is lost at
-// once.
-constexpr std::size_t most_calls = 256;
+// So many signals at a time, since whoever waits for the mutex should not wait for all that is lost at once.
+constexpr std::size_t most_signals = 256;
 
 std::uint64_t ticket_of(std::uint32_t slot, std::uint32_t generation) noexcept {
   return std::uint64_t{generation} << 32 | slot;
 }
 
-// With very many leases most of the time goes into waiting for memory, so it is asked for ahead of its use. Inlined, or
-// g++ takes the call for one without effect.
+// Memory is asked for ahead of its use. Inlined, or g++ takes the call for one without effect.
 [[gnu::always_inline]] inline void fetch(const Kept* kept) noexcept {
   if (kept == nullptr) return;
-  __builtin_prefetch(&kept->deadline);
-  __builtin_prefetch(&kept->stop);
+  __builtin_prefetch(kept);
+  __builtin_prefetch(&kept->plan);
+  __builtin_prefetch(&kept->acquired);
 }
 
 }  // namespace
@@ -58,7 +57,7 @@ Deadline Keeper::step(const Upkeep::News& news, Outbox& out) {
     give_up(orphan, Errc::timed_out, "the server did not answer until then", out);
   }
   send_due(now, real_now);
-  if (out.calls.size() >= most_calls) return Deadline::min();
+  if (out.signals >= most_signals) return Deadline::min();
   // An orphan that could not be sent waits for room or a connection, as those that are due do.
   const Deadline orphan = orphans_.next() > real_now ? orphans_.next() : Deadline::max();
   return std::min({timers_.next(), due_.next(), away_alarm_, orphan, orphans_.next_over()});
@@ -75,7 +74,7 @@ void Keeper::saw(const Upkeep::Answer& answer, Deadline now, Outbox& out) {
       if (before - now < near_the_end) now = clock_.now();
       if (!kept.plan.saw_renewed(answer.number, answer.sent, now)) break;
       kept.deadline = kept.plan.deadline();
-      tell(out, &Observer::renewed, kept.key, {.elapsed = now - answer.sent, .slack = before - now});
+      tell(out, &Observer::renewed, kept.key(), {.elapsed = now - answer.sent, .slack = before - now});
       break;
     }
     case Upkeep::Said::not_ours:
@@ -84,7 +83,7 @@ void Keeper::saw(const Upkeep::Answer& answer, Deadline now, Outbox& out) {
     case Upkeep::Said::again: kept.plan.saw_unsent(answer.number, now); break;
     default:
       if (!kept.plan.saw_failed(answer.number, now)) break;
-      tell(out, &Observer::renew_failed, kept.key, {.elapsed = kept.plan.op_timeout()}, answer.error);
+      tell(out, &Observer::renew_failed, kept.key(), {.elapsed = kept.plan.op_timeout()}, answer.error);
   }
   schedule(kept);
 }
@@ -112,21 +111,21 @@ void Keeper::saw_no_connection(const Error& error, Deadline now, Outbox& out) {
     due_.pop();
     if (kept == nullptr) continue;
     (void)kept->plan.saw_failed(kept->plan.sent(now), now);
-    tell(out, &Observer::renew_failed, kept->key, {}, shared);
+    tell(out, &Observer::renew_failed, kept->key(), {}, shared);
     schedule(*kept);
   }
 }
 
 void Keeper::fire(Deadline now, Outbox& out) {
   look_after_away(now);
-  while (due_.next() <= now && out.calls.size() < most_calls) {
+  while (due_.next() <= now && out.signals < most_signals) {
     Kept* kept = awake(due_.top(), Where::due);
     due_.pop();
     if (kept != nullptr) signal(*kept, out);
   }
   LeaseClock::duration early{0};  // once one is renewed, those that soon will be go along with it
   std::array<TimerHeap::Node, 32> room;
-  for (bool more = true; more && timers_.next() <= deadline_after(now, early) && out.calls.size() < most_calls;) {
+  for (bool more = true; more && timers_.next() <= deadline_after(now, early) && out.signals < most_signals;) {
     for (const TimerHeap::Node& node : take_turn(room, deadline_after(now, early))) {
       Kept* kept = awake(node, Where::timers);
       if (kept == nullptr) continue;
@@ -157,14 +156,8 @@ std::span<const TimerHeap::Node> Keeper::take_turn(std::span<TimerHeap::Node> ro
   for (const TimerHeap::Node& node : turn) fetch(slots_[node.slot].kept);
   for (const TimerHeap::Node& node : turn) {
     if (const Kept* kept = slots_[node.slot].kept; kept != nullptr) {
-      __builtin_prefetch(&kept->key);
-      __builtin_prefetch(&kept->token);
-    }
-  }
-  for (const TimerHeap::Node& node : turn) {
-    if (const Kept* kept = slots_[node.slot].kept; kept != nullptr) {
-      __builtin_prefetch(kept->key.data());
-      __builtin_prefetch(kept->token.data());
+      __builtin_prefetch(kept->key().data());
+      __builtin_prefetch(kept->token().data());
     }
   }
   return turn;
@@ -184,8 +177,8 @@ bool Keeper::send(Kept& kept, Deadline now) {
   slot.where = Where::away;
   away_alarm_ = std::min(away_alarm_, signal);
   upkeep_->add({.verb = Upkeep::Verb::renew,
-                .key = kept.key,
-                .token = kept.token,
+                .key = kept.key(),
+                .token = kept.token(),
                 .ttl = kept.plan.ttl(),
                 .op_timeout = std::min<LeaseClock::duration>(kept.plan.op_timeout(), kept.plan.deadline() - now),
                 .ticket = ticket_of(kept.slot, slot.generation),
@@ -216,6 +209,7 @@ void Keeper::send_due(Deadline now, Deadline real_now) {
 }
 
 void Keeper::signal(Kept& kept, Outbox& out) {
+  ++out.signals;
   if (kept.plan.signal().step == RenewalPlan::Step::lose) {
     kept.plan.lost();
     lose(kept, kept.plan.loss().value_or(LossCause::deadline), out);
@@ -244,11 +238,12 @@ void Keeper::lose(Kept& kept, LossCause cause, Outbox& out) {
                          Notifier::Kind::on_lost});
   }
   kept.loss.store(cause);
-  tell(out, &Observer::lost, kept.key, {.held = std::min(now, kept.plan.deadline()) - kept.acquired, .loss = cause});
+  tell(out, &Observer::lost, kept.key(), {.held = std::min(now, kept.plan.deadline()) - kept.acquired, .loss = cause});
   if (closed_ || cause == LossCause::gone || cause == LossCause::taken) return;
   // Given back when the server would forget it anyway if no renewal were on its way.
   const Deadline begun = LeaseClock::now();
-  adopt({kept.key, kept.token, kept.plan.op_timeout(), Deadline::min(), deadline_after(begun, kept.plan.ttl())},
+  adopt({std::string(kept.key()), std::string(kept.token()), kept.plan.op_timeout(), Deadline::min(),
+         deadline_after(begun, kept.plan.ttl())},
         deadline_after(begun, kept.plan.margin()), out);
 }
 

@@ -18,7 +18,7 @@ std::optional<Orphan> Orphans::add(Orphan orphan, Deadline first) {
   return oldest;
 }
 
-void Orphans::forget(const std::string& token) noexcept {
+void Orphans::forget(std::string_view token) noexcept {
   if (std::erase_if(all_, [&](const Entry& entry) { return entry.orphan.token == token; }) > 0) plan();
 }
 

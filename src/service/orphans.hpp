@@ -3,6 +3,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "redlease/clock.hpp"
@@ -32,7 +33,7 @@ class Orphans {
   // of it any more.
   std::optional<Orphan> add(Orphan, Deadline first);
   // Somebody else takes care of it.
-  void forget(const std::string& token) noexcept;
+  void forget(std::string_view token) noexcept;
 
   bool empty() const noexcept { return all_.empty(); }
   std::size_t size() const noexcept { return all_.size(); }

@@ -209,15 +209,17 @@ void Connection::fail(const Io& io, const Exchange& exchange) {
 
 const Reply* Connection::hear(const Limits& limits) noexcept {
   try {
-    const bool waits = LeaseClock::now() < limits.deadline;  // if not, all that is there is taken
-    for (bool heard = false; !dead_; heard = true) {
+    bool waits = false;  // if not, all that is there is taken
+    while (!dead_) {
       const ReplyReader::State state = reader_.next();
       if (state == ReplyReader::State::ready) return &reader_.reply();
       if (state == ReplyReader::State::broken) {
         no_reply();
         break;
       }
-      if (heard && waits && LeaseClock::now() >= limits.deadline) break;  // bytes that always come just in time
+      const bool in_time = LeaseClock::now() < limits.deadline;
+      if (waits && !in_time) break;  // bytes that always come just in time
+      waits = in_time;
       std::array<char, 4'096> bytes;
       const Io got = transport_->read(bytes, limits);
       if (got.bytes > 0) reader_.feed({bytes.data(), got.bytes});
@@ -232,7 +234,7 @@ const Reply* Connection::hear(const Limits& limits) noexcept {
 
 const Reply* Connection::next_owed() noexcept {
   if (owed_ == 0) return nullptr;
-  const Reply* const reply = hear({LeaseClock::now(), {}});
+  const Reply* const reply = hear({Deadline::min(), {}});
   if (reply != nullptr) --owed_;
   return reply;
 }
