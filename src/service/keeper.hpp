@@ -39,9 +39,9 @@ class AtomicLoss {
   std::atomic<std::uint8_t> value_{none};
 };
 
-// One lease in a Keeper's care. Belongs to whoever holds the lease, who lets it go before its life ends, and outlives
-// neither `name` nor `owner`. What every renewal looks at comes first and close together: with very many leases most of
-// the time goes into waiting for memory.
+// One lease in a Keeper's care. Belongs to whoever holds the lease, who lets it go before its life ends. `name` and
+// `owner` stay as and where they are until then. What every renewal looks at comes first and close together: with very
+// many leases most of the time goes into waiting for memory.
 class Kept {
  public:
   static constexpr std::uint32_t no_slot = (std::uint32_t{1} << 30) - 1;
@@ -56,7 +56,9 @@ class Kept {
         deadline(first_plan.deadline()),
         plan(first_plan),
         acquired(since),
-        call(std::move(loss_call)) {}
+        call(std::move(loss_call)) {
+    static_assert(LeaseKey::max_size <= 0xffff && OwnerToken::max_size <= 0x100);
+  }
 
   std::string_view key() const noexcept { return {key_, key_size_}; }
   std::string_view token() const noexcept { return {token_, token_size_less_1_ + std::size_t{1}}; }

@@ -28,7 +28,7 @@ std::uint64_t ticket_of(std::uint32_t slot, std::uint32_t generation) noexcept {
   if (kept == nullptr) return;
   __builtin_prefetch(kept);
   __builtin_prefetch(&kept->plan);
-  __builtin_prefetch(&kept->acquired);
+  __builtin_prefetch(&kept->acquired);  // the end of the plan
 }
 
 }  // namespace
@@ -52,12 +52,13 @@ Deadline Keeper::step(const Upkeep::News& news, Outbox& out) {
   if (out_of_step_) schedule_all(out);
   if (news.no_connection) saw_no_connection(*news.no_connection, now, out);
   fire(now, out);
+  // The rest of them come first: what is past must not be renewed.
+  if (out.signals >= most_signals) return Deadline::min();
   const Deadline real_now = LeaseClock::now();
   for (const Orphan& orphan : orphans_.over(real_now)) {
     give_up(orphan, Errc::timed_out, "the server did not answer until then", out);
   }
   send_due(now, real_now);
-  if (out.signals >= most_signals) return Deadline::min();
   // An orphan that could not be sent waits for room or a connection, as those that are due do.
   const Deadline orphan = orphans_.next() > real_now ? orphans_.next() : Deadline::max();
   return std::min({timers_.next(), due_.next(), away_alarm_, orphan, orphans_.next_over()});

@@ -31,11 +31,13 @@ local cur=pcall('GET',K)
 if type(cur)=='table' then return {-2,'GET',cur.err,K} end
 )";
 
-// Reads meta ("fence token since holder") and the time; sets m, sec, now (server time in microseconds) and nows (as
-// text).
-inline constexpr std::string_view look = R"(local m=pcall('GET',M)
+// Meta: "fence token since holder".
+inline constexpr std::string_view meta = R"(local m=pcall('GET',M)
 if type(m)=='table' then return {-2,'GET',m.err,M} end
-local t=pcall('TIME')
+)";
+
+// The server's time: sec, now (in microseconds) and nows (as text).
+inline constexpr std::string_view time = R"(local t=pcall('TIME')
 if t.err then return {-2,'TIME',t.err,K} end
 local sec,usec=t[1]+0,t[2]+0
 local now,nows=sec*1000000+usec,t[1]..string.format('%06d',usec)
@@ -123,11 +125,8 @@ local g=type(m)=='string' and string.match(m,'^%d+ ')
 local who=''
 if g and string.sub(m,#g+1,#g+#cur+1)==cur..' ' then who=string.match(m,'^%d+ (.*)$',#g+#cur+2) or '' end
 if not how then return {0,p,who} end
-local t=pcall('TIME')
-if t.err then return {-2,'TIME',t.err,K} end
-local sec,usec=t[1]+0,t[2]+0
-local now,nows=sec*1000000+usec,t[1]..string.format('%06d',usec)
-if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
+)";
+inline constexpr std::string_view acquire_wait = R"(if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
 return place(p,who,now,nows)
 end
 )";
@@ -264,8 +263,7 @@ if type(m)=='table' then m=false end
 local t=pcall('TIME')
 if t.err then pcall('ZADD',Q,e[2],h) pcall('PEXPIRE',Q,3600000) break end
 sec=t[1]+0
-now=sec*1000000+t[2]
-nows=t[1]..string.format('%06d',t[2])
+now,nows=sec*1000000+t[2],t[1]..string.format('%06d',t[2])
 end
 )";
 
@@ -341,22 +339,23 @@ struct Scripts {
   // (heard: 1 the inbox can be reached, 0 it cannot, -1 the server does not tell) · {-1, now} too late, nothing done ·
   // {-3} no fence left
   static constexpr Script acquire{
-      lua::Joined<lua::head, lua::acquire_place, lua::leave, lua::acquire_queue, lua::acquire_busy, lua::look,
-                  lua::acquire_mine, lua::lengthen, lua::if_remembered, lua::acquire_mine_end, lua::over,
-                  lua::acquire_own_turn, lua::over_if_alive, lua::fence, lua::over_grant, lua::acquire_over_end,
-                  lua::fence, lua::remember_fence, lua::acquire_set>::view};
+      lua::Joined<lua::head, lua::acquire_place, lua::leave, lua::acquire_queue, lua::acquire_busy, lua::time,
+                  lua::acquire_wait, lua::meta, lua::time, lua::acquire_mine, lua::lengthen, lua::if_remembered,
+                  lua::acquire_mine_end, lua::over, lua::acquire_own_turn, lua::over_if_alive, lua::fence,
+                  lua::over_grant, lua::acquire_over_end, lua::fence, lua::remember_fence, lua::acquire_set>::view};
   // KEYS: lease. ARGV: token, ttl. 1 renewed · 0 gone · -1 taken
   static constexpr Script renew{lua::Joined<lua::if_mine, lua::renew, lua::not_mine>::view};
   // KEYS: lease, meta. ARGV: token, ttl. {1, fence} renewed · {0} gone · {-1} taken · {-3} no fence left
-  static constexpr Script adopt{lua::Joined<lua::head, lua::adopt_mine, lua::lengthen, lua::look, lua::if_remembered,
-                                            lua::adopt_fence, lua::fence, lua::remember_fence, lua::adopt_end>::view};
+  static constexpr Script adopt{
+      lua::Joined<lua::head, lua::adopt_mine, lua::lengthen, lua::meta, lua::time, lua::if_remembered, lua::adopt_fence,
+                  lua::fence, lua::remember_fence, lua::adopt_end>::view};
   // ARGV: token; of a waiter also its member of the queue, which it leaves. 1 released · 2 released, and the
   // next in the queue could not be told · 0 gone · -1 taken
   static constexpr Script release{
       lua::Joined<lua::release_head, lua::over, lua::release_over_begin, lua::over_if_alive, lua::fence,
                   lua::over_grant, lua::release_over_end, lua::release_end, lua::leave, lua::release_said>::view};
   // {held, pttl, fence, since, now, holder and label, waiters, {member, arrival, …} of the first 100}
-  static constexpr Script inspect{lua::Joined<lua::head, lua::look, lua::inspect>::view};
+  static constexpr Script inspect{lua::Joined<lua::head, lua::meta, lua::time, lua::inspect>::view};
   // 1, or 2 as above, removed · 0 nothing there · {-4, size} the value is no token
   static constexpr Script break_lease{
       lua::Joined<lua::break_head, lua::over, lua::release_over_begin, lua::over_if_alive, lua::fence, lua::over_grant,

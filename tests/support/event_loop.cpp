@@ -14,13 +14,10 @@ namespace {
 
 // Held by loops at work, and over a fork: a child inherits the locks of a sanitizer's allocator as they are, and those
 // that a loop held would stay locked there for ever.
-std::mutex& at_work() {
-  static std::mutex& mutex = *[] {
-    auto* made = new std::mutex;
-    ::pthread_atfork([] { at_work().lock(); }, [] { at_work().unlock(); }, [] { at_work().unlock(); });
-    return made;
-  }();
-  return mutex;
+constinit std::mutex at_work;
+
+[[gnu::constructor]] void hold_over_forks() {
+  ::pthread_atfork([] { at_work.lock(); }, [] { at_work.unlock(); }, [] { at_work.unlock(); });
 }
 
 }  // namespace
@@ -63,8 +60,8 @@ void EventLoop::wake() const {
 }
 
 void EventLoop::loop(const std::stop_token& stop) {
+  std::unique_lock working(at_work);
   std::vector<pollfd> sockets;
-  std::unique_lock working(at_work());
   while (!stop.stop_requested()) {
     sockets.assign(1, {wake_.get(), POLLIN, 0});
     const Deadline until = prepare_(sockets);
