@@ -126,13 +126,16 @@ local who=''
 if g and string.sub(m,#g+1,#g+#cur+1)==cur..' ' then who=string.match(m,'^%d+ (.*)$',#g+#cur+2) or '' end
 if not how then return {0,p,who} end
 )";
-inline constexpr std::string_view acquire_wait = R"(if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
-return place(p,who,now,nows)
+
+// Nothing is done behind not-after.
+inline constexpr std::string_view acquire_in_time = R"(if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
+)";
+
+inline constexpr std::string_view acquire_busy_end = R"(return place(p,who,now,nows)
 end
 )";
 
-inline constexpr std::string_view acquire_mine = R"(if ARGV[3]~='0' and now>ARGV[3]+0 then return {-1,nows} end
-if cur then
+inline constexpr std::string_view acquire_mine = R"(if cur then
 )";
 
 // If meta remembers the fence of this very token: g. Ends in an open "then".
@@ -340,9 +343,10 @@ struct Scripts {
   // {-3} no fence left
   static constexpr Script acquire{
       lua::Joined<lua::head, lua::acquire_place, lua::leave, lua::acquire_queue, lua::acquire_busy, lua::time,
-                  lua::acquire_wait, lua::meta, lua::time, lua::acquire_mine, lua::lengthen, lua::if_remembered,
-                  lua::acquire_mine_end, lua::over, lua::acquire_own_turn, lua::over_if_alive, lua::fence,
-                  lua::over_grant, lua::acquire_over_end, lua::fence, lua::remember_fence, lua::acquire_set>::view};
+                  lua::acquire_in_time, lua::acquire_busy_end, lua::meta, lua::time, lua::acquire_in_time,
+                  lua::acquire_mine, lua::lengthen, lua::if_remembered, lua::acquire_mine_end, lua::over,
+                  lua::acquire_own_turn, lua::over_if_alive, lua::fence, lua::over_grant, lua::acquire_over_end,
+                  lua::fence, lua::remember_fence, lua::acquire_set>::view};
   // KEYS: lease. ARGV: token, ttl. 1 renewed · 0 gone · -1 taken
   static constexpr Script renew{lua::Joined<lua::if_mine, lua::renew, lua::not_mine>::view};
   // KEYS: lease, meta. ARGV: token, ttl. {1, fence} renewed · {0} gone · {-1} taken · {-3} no fence left
